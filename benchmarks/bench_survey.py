@@ -90,9 +90,8 @@ def driver_costs(out: Path, corpus: Path) -> dict[str, float]:
     """What one driver spends on a document, whoever does the work: seconds of each part."""
     from regard.corpus.batches import Sampling
     from regard.corpus.models import ModelSpec
-    from regard.corpus.readers import documents
+    from regard.corpus.readers import documents, find_sources
     from regard.corpus.shards import DOCUMENTS, HEADS, SUMS, Shard, Shards
-    from regard.corpus.readers import find_sources
     from regard.corpus.totals import Totals, total
     from regard.engine.distances import bands_within
 
@@ -156,12 +155,10 @@ def run_eager(options: argparse.Namespace) -> dict[str, float]:
     import torch
     from survey_peer import eager_statistics, pegasus
 
-    from regard.corpus.batches import BatchJob
-    from regard.corpus.batches import Sampling
+    from regard.corpus.batches import BatchJob, Sampling
     from regard.corpus.models import EncoderObserver, ModelSpec
-    from regard.corpus.readers import documents
+    from regard.corpus.readers import documents, find_sources
     from regard.corpus.shards import pack
-    from regard.corpus.readers import find_sources
     from regard.engine.distances import bands_within
 
     torch.set_num_threads(1)

@@ -100,14 +100,13 @@ def test_help_has_an_example(run):
 MISTAKES = {
     "no pair": (
         ("--redirect", "it"),
-        "error: --redirect needs two words with a colon between them, as in it:food, but it is "
-        "'it'.",
+        "error: --redirect must be two words such as it:food, got 'it'.",
     ),
     "no text": (
-        ("--because", " "), "error: --because needs words in quotes, but what came is empty."
+        ("--because", " "), "error: --because must not be empty."
     ),
     "no sentence": (
-        ("--compare", ""), "error: --compare needs words in quotes, but what came is empty."
+        ("--compare", ""), "error: --compare must not be empty."
     ),
     "the same sentence": (
         ("--compare", f" {SENTENCE}"),
@@ -120,10 +119,11 @@ MISTAKES = {
     ),
     "no head": (
         ("--ablate", "six"),
-        "error: --ablate needs a layer and a head, as in 3.6 or cross.3.6, but it is 'six'.",
+        "error: --ablate must be a layer and a head, such as 3.6 or cross.3.6, got 'six'.",
     ),
     "head alone": (
-        ("--ablate", "6"), "error: --ablate needs a layer and a head, but it is '6'."
+        ("--ablate", "6"),
+        "error: --ablate must be a layer and a head, such as 3.6 or cross.3.6, got '6'.",
     ),
     "no such layer": (
         ("--ablate", "7.1"),
@@ -135,20 +135,27 @@ MISTAKES = {
     ),
     "two layers": (
         ("--redirect", "it:food", "--layer", "2", "--head", "1.2"),
-        "error: --layer 2 and --head 1.2 need to name the same layer.",
+        "error: --layer 2 and --head 1.2 must name the same layer.",
+    ),
+    "head without layer": (
+        ("--because", "it:dog", "--head", "2"),
+        "error: --head 2 needs its layer: write --head 3.2.",
+    ),
+    "layer of no head": (
+        ("--because", "it:dog", "--layer", "9"), "error: layer must be 0-2, got 9."
     ),
     "two questions": (
         ("--because", "it:dog", "--effects", "0"),
-        "error: --because and --effects need a call each: they print two pages.",
+        "error: --because and --effects cannot be combined: run one at a time.",
     ),
     "no picture": (
         ("--because", "it:dog", "--head", "1.2", "--save", "it.svg"),
-        "error: --because has no picture: leave --save out, or take --json.",
+        "error: --because has no picture: leave out --save, or use --json.",
     ),
     "a page of the encoder": (
         ("--head", "cross.1.2"),
-        "error: the page needs a head of the encoder, but --head names one of 'cross': add --save "
-        "FILE for its picture.",
+        "error: --head must be in the encoder for a page of text, got 'cross': add --save FILE "
+        "for a picture.",
     ),
 }  # fmt: skip
 
@@ -163,7 +170,7 @@ def test_mistakes_are_one_line_and_status_2(run, mistake, tmp_path, monkeypatch)
 
 
 def test_a_head_is_written_as_layer_and_head():
-    assert HeadNumber.parse("--head", "3.6") == HeadNumber("encoder", 3, 6)
-    assert HeadNumber.parse("--head", "6").with_layer(3) == HeadNumber("encoder", 3, 6)
+    assert HeadNumber.parse("--head", "3.6") == HeadNumber(3, 6)
+    assert HeadNumber.parse("--head", "6").with_layer(3) == HeadNumber(3, 6)
     with pytest.raises(ArgumentError):
         HeadNumber.parse("--head", "1.2.3")

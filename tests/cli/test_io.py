@@ -21,16 +21,14 @@ def test_bytes_of_the_c_locale_are_utf8():
     assert text_argument("sentence", "mang\udcc3\udca9") == "mangé"
     with pytest.raises(ArgumentError) as caught:
         text_argument("sentence", "\udcff")
-    assert str(caught.value) == "sentence needs to be text in UTF-8, but it is '\\udcff'."
+    assert str(caught.value) == "sentence must be text in UTF-8, got '\\udcff'."
 
 
 def test_the_suffix_decides_or_is_refused(tmp_path):
     check_output_file("--save", tmp_path / "run.REGARD", (".regard", ".html"))
     with pytest.raises(ArgumentError) as caught:
         check_output_file("--save", Path("run.svg"), (".regard", ".html"))
-    assert str(caught.value) == (
-        "--save needs a name that ends in .regard or .html, but it is 'run.svg'."
-    )
+    assert str(caught.value) == "--save must end in .regard or .html, got 'run.svg'."
 
 
 def test_a_folder_to_make_or_to_write_into(tmp_path):
@@ -45,14 +43,14 @@ def test_a_file_is_no_folder(tmp_path):
     for path in (file, file / "inside"):
         with pytest.raises(FileError) as caught:
             check_output_folder("--out", path)
-        assert str(caught.value) == f"--out needs a folder, but {str(file)!r} is a file."
+        assert str(caught.value) == f"--out must be a folder, but {str(file)!r} is a file."
 
 
 @NEEDS_PROC
 @pytest.mark.parametrize("command", ["survey", "train"])
 def test_a_folder_that_cannot_be_made_is_one_sentence(tmp_path, command):
     if command == "train":
-        pytest.importorskip("torch", reason="training needs PyTorch: pip install '.[train]'")
+        pytest.importorskip("torch", reason="training needs PyTorch: pip install 'regard[train]'")
     corpus = tmp_path / "corpus.txt"
     corpus.write_text("A dog.\tUn chien.\n")
     arguments = [sys.executable, "-m", "regard", command, str(corpus), "--out", "/proc/x"]
@@ -66,4 +64,4 @@ def test_bounds():
     check_bounds("--heads", 1, 1)
     with pytest.raises(ArgumentError) as caught:
         check_bounds("--width", 5_000, 1, 4_096)
-    assert str(caught.value) == "--width needs a whole number from 1 to 4,096, but it is 5000."
+    assert str(caught.value) == "--width must be 1 to 4,096, got 5000."

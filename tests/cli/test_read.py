@@ -109,7 +109,10 @@ def test_json_beside_a_saved_file(run, tmp_path):
 
 
 SAVING_MISTAKES = {
-    "kind alone": (("--kind", "lines"), "error: --kind lines needs --save FILE: it says how to"),
+    "kind alone": (
+        ("--kind", "lines"),
+        "error: --kind lines applies to a saved picture: add --save FILE.",
+    ),
     "ending": (("--save", "it.bmp"), "error: a picture's name needs to end in .svg, .png, "),
     "no ending": (("--save", "it"), "error: a picture's name needs to end in .svg, .png, "),
     "kind": (
@@ -117,14 +120,15 @@ SAVING_MISTAKES = {
         "error: kind needs to be 'lines', 'heatmap' or",
     ),
     "folder": (
-        ("--save", "/nowhere/it.svg"),
-        "error: /nowhere/it.svg cannot be written: its folder does not exist. Make the folder, ",
+        ("--save", "absent/it.svg"),
+        "error: absent/it.svg cannot be written: its folder does not exist. Make the folder, ",
     ),
 }
 
 
 @pytest.mark.parametrize("mistake", SAVING_MISTAKES.values(), ids=SAVING_MISTAKES)
-def test_mistakes_in_saving_are_one_line_and_status_2(run, mistake):
+def test_mistakes_in_saving_are_one_line_and_status_2(run, mistake, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
     arguments, message = mistake
     status, out, error = run(SENTENCE, *arguments)
     assert (status, out) == (2, "")

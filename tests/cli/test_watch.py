@@ -51,7 +51,7 @@ TEXT = "a dog ate the food because it was hungry"
 
 
 def test_an_encoder(folders, capsys):
-    status, out, err = run(capsys, folders / "bert", TEXT, "--find", "it dog", "--heads", 2)
+    status, out, err = run(capsys, folders / "bert", TEXT, "--find", "it:dog", "--heads", 2)
     assert (status, err) == (0, "")
     assert "encoder: 9 queries on 9 keys: a dog ate the food because it was hungry" in out
     assert "it looks at dog: " in out
@@ -62,13 +62,20 @@ def test_an_encoder(folders, capsys):
 def test_a_decoder_writes_and_is_saved(folders, capsys, tmp_path):
     path, table = tmp_path / "run.regard", tmp_path / "heads.csv"
     status, out, err = run(capsys, folders / "llama", TEXT, "--generate", 3, "--save", path,
-                           "--csv", table, "--keep", "1", "--sort", "induction")  # fmt: skip
+                           "--save", table, "--keep", "1", "--sort", "induction")  # fmt: skip
     assert (status, err) == (0, f"Saved as {path}.\nSaved as {table}.\n")
     assert "Written: " in out
     seen = regard.load(path)
     assert seen[1].tile(0, 0).shape == (4, 1, 1)
     assert seen.tokens[:9] == tuple(TEXT.split())
     assert table.read_text(encoding="utf-8").startswith("part,layer,head,entropy,")
+
+
+def test_earlier_spellings_of_options(folders, capsys, tmp_path):
+    table = tmp_path / "heads.csv"
+    status, out, err = run(capsys, folders / "bert", TEXT, "--find", "it dog", "--csv", table)
+    assert (status, err) == (0, f"Saved as {table}.\n")
+    assert "it looks at dog: " in out
 
 
 def test_a_translator_has_three_parts(folders, capsys):
@@ -100,36 +107,36 @@ def test_json_is_strict(folders, capsys, tmp_path):
          "tokenizer.json, tokenizer.model, vocab.txt, vocab.json, spiece.model, source.spm, "
          "tekken.json: save it there with tokenizer.save_pretrained."),
         (["bert", "@nothing.txt"],
-         "nothing.txt needs to be a text file, but: No such file or directory."),
+         "No such file: nothing.txt"),
         (["bert", TEXT, "--generate", "3"],
-         "--generate needs a model that writes, but BertModel only reads."),
+         "--generate needs a model that generates text; BertModel only reads it."),
         (["bert", ""],
-         "the text needs from 1 to 64 tokens, as many as BertModel can read, but it has 0."),
+         "the text must have 1 to 64 tokens, as many as BertModel can read, got 0."),
         (["llama", "dog " * 60, "--generate", "9"],
-         "the text needs from 1 to 55 tokens, as many as LlamaForCausalLM can read and write, but "
-         "it has 60."),
+         "the text must have 1 to 55 tokens, as many as LlamaForCausalLM can read and write, "
+         "got 60."),
         (["bert", TEXT, "--layers", ""],
-         "--layers needs all or numbers such as 0,4,5, but it is ''."),
+         "--layers must be all or numbers such as 0,4,5, got ''."),
         (["bert", TEXT, "--generate", "-5"],
-         "--generate needs a whole number from 0 up, but it is -5."),
-        (["bert", TEXT, "--heads", "-1"], "--heads needs a whole number from 0 up, but it is -1."),
+         "--generate must be at least 0, got -5."),
+        (["bert", TEXT, "--heads", "-1"], "--heads must be at least 0, got -1."),
         (["llama", TEXT, "--generate", "100000"],
-         "--generate needs fewer tokens than the 64 that LlamaForCausalLM can read and write, but "
-         "it is 100,000."),
-        (["nowhere", TEXT, "--save", "/nonexistent/x.regard"],
-         "/nonexistent/x.regard cannot be written: its folder does not exist. Make the folder, or "
+         "--generate must be less than 64, the tokens that LlamaForCausalLM can read and write, "
+         "got 100,000."),
+        (["nowhere", TEXT, "--save", "{}/absent/x.regard"],
+         "{}/absent/x.regard cannot be written: its folder does not exist. Make the folder, or "
          "choose another path."),
-        (["nowhere", TEXT, "--csv", "/nonexistent/x.csv"],
-         "/nonexistent/x.csv cannot be written: its folder does not exist. Make the folder, or "
+        (["nowhere", TEXT, "--csv", "{}/absent/x.csv"],
+         "{}/absent/x.csv cannot be written: its folder does not exist. Make the folder, or "
          "choose another path."),
         (["nowhere", TEXT, "--save", "k.svg"],
-         "--save needs a name that ends in .regard or .html, but it is 'k.svg'."),
+         "--save must end in .regard, .html or .csv, got 'k.svg'."),
         (["nowhere", TEXT, "--csv", "k.txt"],
-         "--csv needs a name that ends in .csv, but it is 'k.txt'."),
+         "--save must end in .regard, .html or .csv, got 'k.txt'."),
         (["bert", TEXT, "--layers", "x"],
-         "--layers needs all or numbers such as 0,4,5, but it is 'x'."),
+         "--layers must be all or numbers such as 0,4,5, got 'x'."),
         (["bert", TEXT, "--find", "it"],
-         "--find needs two words, as in 'it dog', but it is ['it']."),
+         "--find must be two words such as it:dog, got 'it'."),
         (["bert", TEXT, "--top", "-3"], "top needs a whole number from 0 up, but it is -3."),
         (["bert", TEXT, "--sort", "size"], "by needs to be one of entropy, first, itself, "
          "previous, next, duplicate, induction, layer, head or label, but it is 'size'."),
@@ -138,8 +145,9 @@ def test_json_is_strict(folders, capsys, tmp_path):
     ],
 )  # fmt: skip
 def test_errors_in_one_line(folders, capsys, arguments, words):
-    status, _, err = run(capsys, folders / arguments[0], *arguments[1:])
-    assert (status, err) == (2, f"error: {words.format(folders)}\n")
+    model, *options = arguments
+    status, _, err = run(capsys, folders / model, *(option.format(folders) for option in options))
+    assert (status, err) == (2, f"error: {words.replace('{}', str(folders))}\n")
 
 
 @pytest.mark.filterwarnings("ignore:watch will hold about")
@@ -205,14 +213,13 @@ def test_a_needle_and_links(folders, tmp_path, capsys):
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ([], "watch needs a text in quotes, @file, or --image, but there is none."),
+        ([], "watch needs a text in quotes, @file, or --image FILE."),
         ([TEXT, "--ablate", "7"],
-         "--ablate needs a layer and a head, as in 3.6 or cross.3.6, but it is '7'."),
+         "--ablate must be a layer and a head, such as 3.6 or cross.3.6, got '7'."),
         ([TEXT, "--redirect", "it:dog"],
-         "--redirect needs two words and a head, as in it:food:3.6, but it is 'it:dog'."),
+         "--redirect must be two words and a head, such as it:food:3.6, got 'it:dog'."),
         ([TEXT, "--to", "one"], "to needs to be 'zero' or 'mean', but it is 'one'."),
-        ([TEXT, "--to", "mean"], "--to mean needs --ablate or --effects: it says what an ablated "
-         "head writes."),
+        ([TEXT, "--to", "mean"], "--to mean applies to ablated heads: add --ablate or --effects."),
         ([TEXT, "--weighted", "x"], "weighted needs to be None or 'norm', but it is 'x'."),
         (["--links", "no.tsv"],
          "no.tsv needs to be a file of links, but: No such file or directory."),
@@ -252,7 +259,9 @@ def test_what_compare_cannot_read(tmp_path, capsys):
     regard.observe(x, x, x).save(tmp_path / "plain.regard")
     status, out, err = compared(capsys, tmp_path / "plain.regard", tmp_path / "plain.regard")
     assert (status, out) == (2, "")
-    assert err.endswith(
-        "is an observation: save one with regard watch FOLDER TEXT --save x.regard.\n"
+    assert err == (
+        f"error: compare needs runs of watched models, got an observation: {tmp_path}/plain.regard."
+        " Save a run with regard watch FOLDER TEXT --save x.regard.\n"
     )
-    assert compared(capsys, tmp_path / "no.regard", tmp_path / "no.regard")[0] == 2
+    absent = tmp_path / "no.regard"
+    assert compared(capsys, absent, absent) == (2, "", f"error: No such file: {absent}\n")

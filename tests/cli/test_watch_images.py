@@ -105,17 +105,16 @@ WRONG = [
     (("vit", "a cat", "--image", "cat.jpg"),
      "ViTModel reads no text, but one is given: leave it out."),
     (("vit", "--image", "cat.jpg", "--generate", "3"),
-     "--generate needs a model that writes, but ViTModel only reads."),
+     "--generate needs a model that generates text; ViTModel only reads it."),
     (("llava", "--image", "cat.jpg"),
      "LlavaForConditionalGeneration needs a text beside its image, as in regard watch FOLDER "
      '"What is this?" --image cat.jpg.'),
     (("vit", "--image", "cat.jpg", "--head", "3"),
-     "--head needs a layer and a head from 0, such as 11.3, but it is '3'."),
-    (("bert", "a cat", "--head", "0.0"), "--head shows a head on an image: give one with --image."),
-    (("bert",), "watch needs a text in quotes, @file, or --image, but there is none."),
+     "--head must be a layer and a head, such as 3.6 or cross.3.6, got '3'."),
+    (("bert", "a cat", "--head", "0.0"), "--head shows a head on an image: add --image FILE."),
+    (("bert",), "watch needs a text in quotes, @file, or --image FILE."),
     (("vit", "--image", "cat.jpg", "--save", "a.gif"),
-     "--save needs a name that ends in .png or .svg or .json or .html or .regard, but it is "
-     "'a.gif'."),
+     "--save must end in .png, .svg, .json, .html or .regard, got 'a.gif'."),
     (("nothing", "--image", "cat.jpg"),
      "a model of images needs to be a folder with a config.json, but nothing is none."),
 ]  # fmt: skip

@@ -17,7 +17,7 @@ def run(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str, 
 
 def test_a_sentence_becomes_a_file(capsys, tmp_path):
     path = tmp_path / "sheet.html"
-    status, out, err = run(capsys, "I am good", "--out", str(path))
+    status, out, err = run(capsys, "I am good", "--save", str(path))
     assert (status, err) == (0, "")
     said = f"Wrote {path}: 21 blanks, with its key. Open it in a browser and print it."
     assert " ".join(out.split()) == said
@@ -27,14 +27,22 @@ def test_a_sentence_becomes_a_file(capsys, tmp_path):
 
 
 def test_the_key_can_be_left_out(capsys):
-    _, html, _ = run(capsys, "--example", "robots", "--no-answers", "--out", "-")
+    _, html, _ = run(
+        capsys, "--example", "robots", "--no-answers", "--out", "-"
+    )  # the earlier spelling
     assert html.startswith("<!DOCTYPE html>")
     assert "<h1>Key</h1>" not in html
 
 
+def test_a_head_of_the_shipped_model(capsys):
+    _, html, _ = run(capsys, "I am good", "--head", "4.1", "--save", "-")
+    assert "layer 4, head 1 of the shipped model" in html
+    assert run(capsys, "I am good", "--layer", "4", "--head", "1", "--save", "-")[1] == html
+
+
 def test_own_numbers_and_every_row(capsys):
     robots = Path(__file__).parents[2] / "examples" / "robots.toml"
-    _, html, _ = run(capsys, "--vectors", str(robots), "--all", "--out", "-")
+    _, html, _ = run(capsys, "--vectors", str(robots), "--all", "--save", "-")
     assert html.count('class="box"') == 5 * 29
 
 
@@ -43,28 +51,28 @@ def test_own_numbers_and_every_row(capsys):
     [
         (
             [],
-            "error: worksheet needs one of: a sentence, --example NAME, --vectors FILE; try regard "
+            "error: worksheet takes one of: a sentence, --example NAME, --vectors FILE; try regard "
             'worksheet "I am good".',
         ),
         (
             ["--example", "all"],
-            "error: example needs one of robots, good, cat, but it is 'all'.",
+            "error: --example must be one of robots, good, cat, got 'all'.",
         ),
         (
             ["I am good", "--layer", "4"],
-            "error: worksheet needs --layer and --head together, but one is missing.",
+            "error: worksheet needs a layer and a head, such as --head 3.6.",
         ),
         (
             ["a b", "--word", "b", "--all"],
-            "error: worksheet needs --word or --all, but both came: choose one.",
+            "error: worksheet takes --word or --all, not both.",
         ),
         (
-            ["a b", "--out", "sheet.pdf"],
-            "error: --out needs a name that ends in .html or .htm, but it is 'sheet.pdf'.",
+            ["a b", "--save", "sheet.pdf"],
+            "error: --save must end in .html or .htm, got 'sheet.pdf'.",
         ),
         (
-            ["a b", "--out", "/nowhere/sheet.html"],
-            "error: /nowhere/sheet.html cannot be written: its folder does not exist. Make the "
+            ["a b", "--save", "absent/sheet.html"],
+            "error: absent/sheet.html cannot be written: its folder does not exist. Make the "
             "folder, or choose another path.",
         ),
         (
@@ -74,5 +82,6 @@ def test_own_numbers_and_every_row(capsys):
     ],
     ids=["nothing", "all examples", "half a head", "both", "ending", "folder", "no such word"],
 )
-def test_what_is_wrong_is_said(capsys, arguments, message):
+def test_wrong_options_are_one_line(capsys, monkeypatch, tmp_path, arguments, message):
+    monkeypatch.chdir(tmp_path)
     assert run(capsys, *arguments) == (2, "", message + "\n")

@@ -7,7 +7,7 @@ import pytest
 
 from regard.corpus import models as watched
 from regard.corpus.models import ModelSpec, WatchedObserver
-from regard.corpus.windows import NAMES
+from regard.corpus.windows import MEASURE_NAMES
 from regard.errors import ArgumentError, BackendError, FileError
 
 torch = pytest.importorskip("torch", reason="needs PyTorch: pip install '.[models]'")
@@ -63,7 +63,7 @@ def test_measures_are_those_of_the_eager_weights(observer):
     }
     # float32 in the model on both sides: 11 queries, a few ulp each.
     for name, sums_h in true.items():
-        np.testing.assert_allclose(facts.sums_mwh[NAMES.index(name), 0], sums_h, atol=2e-5)
+        np.testing.assert_allclose(facts.sums_mwh[MEASURE_NAMES.index(name), 0], sums_h, atol=2e-5)
     np.testing.assert_allclose(facts.distance_whb[0].sum(axis=-1), length, rtol=1e-6)
     rest_hqk = weights_hqk[:, :, 1:]
     rest_hqk = rest_hqk - rest_hqk.mean(axis=2, keepdims=True)  # all tokens see all
@@ -137,7 +137,7 @@ def test_both_ways_say_the_same(kind, request, monkeypatch):
     texts = ["the dog saw the cat and the dog .", "a cat", "the cat saw the dog .", "dog " * 25]
     windows = [window for text in texts for window in model.windows(text)]
     short = model.observe(windows)
-    monkeypatch.setattr(watched, "SHORT", 0)
+    monkeypatch.setattr(watched, "MAX_EAGER_TOKENS", 0)
     long = model.observe(windows)
     # float32 in the model on both sides, at most 32 queries, scores of a few units: 1e-4.
     for name in ("sums_mwh", "uniform_mwh", "queries_mwh", "distance_whb", "most_whn",
@@ -146,7 +146,7 @@ def test_both_ways_say_the_same(kind, request, monkeypatch):
 
 
 def test_weights_that_are_none(observer, monkeypatch):
-    monkeypatch.setattr(watched, "ROUGH", -1.0)
+    monkeypatch.setattr(watched, "MAX_ROW_SUM_ERROR", -1.0)
     with pytest.raises(
         BackendError, match=r"BertModel .* hands over weights whose rows sum to 1 only"
     ):

@@ -6,7 +6,13 @@ import json
 import pytest
 
 from regard.corpus.batches import Sampling, mixed
-from regard.corpus.readers import LARGEST, count_documents, documents, find_sources, fingerprint
+from regard.corpus.readers import (
+    MAX_DOCUMENT_BYTES,
+    count_documents,
+    documents,
+    find_sources,
+    fingerprint,
+)
 from regard.errors import ArgumentError, FileError
 
 TEXTS = ["A dog ate.", "Le café était froid.", "犬が食べた", "The end"]
@@ -74,8 +80,8 @@ def test_another_field(tmp_path):
         (b"", "it is empty"),
         (b" \t ", "it is empty"),
         (b"ab\xffcd", "byte 0xff at position 2 is not UTF-8"),
-        (b"x" * (LARGEST + 1), "it is larger than 1,048,576 bytes"),
-        (b"x" * (3 * LARGEST), "it is larger than 1,048,576 bytes"),
+        (b"x" * (MAX_DOCUMENT_BYTES + 1), "it is larger than 1,048,576 bytes"),
+        (b"x" * (3 * MAX_DOCUMENT_BYTES), "it is larger than 1,048,576 bytes"),
     ],
 )
 def test_lines_that_cannot_be_read(tmp_path, line, fault):

@@ -8,8 +8,8 @@ from tests.helpers.command_line import run_each
 
 from regard.corpus.batches import batch_measures
 from regard.corpus.readers import Document
-from regard.corpus.totals import BINS
-from regard.corpus.windows import NAMES, HeadKey, Window, WindowSums
+from regard.corpus.totals import HISTOGRAM_BINS
+from regard.corpus.windows import MEASURE_NAMES, HeadKey, Window, WindowSums
 from regard.errors import ArgumentError, FileError
 
 HEADS = 8
@@ -20,14 +20,17 @@ def rows(survey):
     import pyarrow.parquet as pq
 
     table = pq.read_table(survey.folder / "heads")
-    return {name: np.array(table.column(name).to_pylist(), float) for name in ("document", *NAMES)}
+    return {
+        name: np.array(table.column(name).to_pylist(), float)
+        for name in ("document", *MEASURE_NAMES)
+    }
 
 
 @pytest.mark.smoke
 def test_the_report_says_what_the_rows_say(undisturbed):
     report, held = undisturbed.report, rows(undisturbed)
     for h, head in enumerate(report["heads"]):
-        for name in NAMES:
+        for name in MEASURE_NAMES:
             values = held[name].reshape(-1, HEADS)[:, h]
             values = values[~np.isnan(values)]
             told = head["measures"][name]
@@ -38,7 +41,7 @@ def test_the_report_says_what_the_rows_say(undisturbed):
             largest = report["measures"][name]["largest"]
             for share, value in told["quantiles"].items():
                 true = np.quantile(values, float(share), method="inverted_cdf")
-                assert abs(value - true) <= largest / BINS
+                assert abs(value - true) <= largest / HISTOGRAM_BINS
 
 
 def test_documents_are_counted_once(undisturbed, corpus):
@@ -77,7 +80,7 @@ def test_examples_are_the_extremes(undisturbed):
 
 def test_heads_are_ranked(undisturbed):
     ranked = undisturbed.report["ranked"]
-    for name in NAMES:
+    for name in MEASURE_NAMES:
         means = [row["mean"] for row in ranked[name]]
         assert means == sorted(means, reverse=name != "entropy")
         assert len(means) == HEADS
@@ -259,14 +262,16 @@ def test_windows_add_up_to_documents():
     facts = WindowSums.empty(windows=3, heads=1, bands=slice(0, 5))
     facts.sums_mwh[:, :, 0] = [2.0, 6.0, 1.0]
     facts.queries_mwh[:, :, 0] = [4.0, 8.0, 2.0]
-    facts.sums_mwh[NAMES.index("induction")] = facts.queries_mwh[NAMES.index("induction")] = 0
+    facts.sums_mwh[MEASURE_NAMES.index("induction")] = facts.queries_mwh[
+        MEASURE_NAMES.index("induction")
+    ] = 0
     facts.most_keys_whn[:, 0] = [[3, 0, 1], [2, 1, -1], [0, 1, -1]]
     facts.most_whn[:, 0] = [[3.0, 0.5, 0.4], [5.0, 0.6, 0.0], [1.0, 0.9, 0.0]]
     first = [Window(0, (10, 11, 12, 13)), Window(4, (14, 15, 16))]
     read = [(Document(0, "a", 1, "x"), first), (Document(1, "a", 2, "y"), [Window(0, (17, 18))])]
     found = batch_measures(0, (HeadKey("encoder", 1, 1),), read, [], facts, str)
     assert found.means_mnh[0, :, 0].tolist() == [np.float32(8 / 12), 0.5]
-    assert np.isnan(found.means_mnh[NAMES.index("induction")]).all()
+    assert np.isnan(found.means_mnh[MEASURE_NAMES.index("induction")]).all()
     assert found.most_position_nhx[:, 0].tolist() == [[6, 3, 5], [0, 1, -1]]
     named = [[found.pieces[t] if t >= 0 else None for t in row[0]] for row in found.most_token_nhx]
     assert named == [["16", "13", "15"], ["17", "18", None]]

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from regard.corpus.models import observe_windows
-from regard.corpus.windows import NAMES, Window, beyond_sink, cosines, most_received
+from regard.corpus.windows import MEASURE_NAMES, Window, beyond_sink, cosines, most_received
 from regard.engine.distances import bands_within
 from regard.engine.observe import observe
 from regard.heads.measures import head_measures
@@ -36,7 +36,7 @@ def test_sums_equal_the_head_measures(model):
         for layer, call in enumerate(encoded.calls):
             seen = observe(call.query_bhqd[0], call.key_bhkd[0], call.value_bhkd[0])
             measures, heads = head_measures(seen, window.tokens), slice(4 * layer, 4 * layer + 4)
-            for row, name in enumerate(NAMES):
+            for row, name in enumerate(MEASURE_NAMES):
                 measure = getattr(measures, name)
                 # float32 sums over at most 64 queries of weights that are right to a few ulp, and
                 # of logarithms of up to 4.2: 64 * 4.2 * 2^-22 = 6e-5.
@@ -89,9 +89,10 @@ def test_sums_over_all_windows(model):
     queries = sum(LENGTHS)
     assert sums.positions_p.sum() == queries
     np.testing.assert_allclose(
-        sums.by_position_2hp[0].sum(axis=-1), sums.sums_mwh[NAMES.index("entropy")].sum(axis=0),
+        sums.by_position_2hp[0].sum(axis=-1),
+        sums.sums_mwh[MEASURE_NAMES.index("entropy")].sum(axis=0),
         rtol=1e-6,
-    )  # fmt: skip
+    )
     # What all keys receive is one for each query; a sum of 163 float32 numbers.
     np.testing.assert_allclose(sums.by_position_2hp[1].sum(axis=-1), queries, rtol=1e-6)
     np.testing.assert_allclose(sums.distance_whb.sum(axis=(0, 2)), queries, rtol=1e-6)
@@ -103,7 +104,7 @@ def test_sums_over_all_windows(model):
 
 def test_no_window_at_all(model):
     sums = observe_windows(model, [], BAND)
-    assert sums.sums_mwh.shape == (len(NAMES), 0, 8)
+    assert sums.sums_mwh.shape == (len(MEASURE_NAMES), 0, 8)
 
 
 def test_heads_are_alike_as_far_as_their_weights_are():

@@ -50,4 +50,4 @@ def test_info_prints_every_reason():
 
     absent = Backend("triton", "on a GPU", lambda: ["no GPU was found", "triton is not installed"])
     text = _describe_backend({"about": absent.about, "against": absent.reasons_against()})
-    assert text == "cannot serve: no GPU was found; triton is not installed"
+    assert text == "unavailable: no GPU was found; triton is not installed"

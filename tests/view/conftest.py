@@ -142,12 +142,12 @@ def served(serve: Callable[..., str]) -> str:
 def _serving(files: tuple[Path, ...], model: Any = None) -> Iterator[str]:
     from regard.view.page.jobs import Context
     from regard.view.page.readings import Readings
-    from regard.view.page.server import HOST, bind, server_of
+    from regard.view.page.server import HOST, bind, make_server
 
     with bind() as bound:
         port = bound.getsockname()[1]
         context = Context(readings=Readings(model), files=files, token=TOKEN)
-        server = server_of(context, port)
+        server = make_server(context, port)
         bound.listen(128)  # from here on a client waits until the server runs
         thread = Thread(target=server.run, kwargs={"sockets": [bound]}, daemon=True)
         thread.start()

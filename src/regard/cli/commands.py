@@ -12,13 +12,16 @@ from regard.errors import ArgumentError
 
 @dataclass(frozen=True)
 class Command:
-    """A command: its function as 'module:function', imported only when it runs."""
+    """A command: its function as 'module:function', imported only when it runs.
+
+    A function with ``is_factory`` returns the command instead of being it.
+    """
 
     name: str
     target: str
     summary: str
     example: str
-    hidden: bool = False
+    is_factory: bool = False
 
     def function(self) -> Callable[..., Any]:
         """Import the function."""
@@ -29,22 +32,30 @@ class Command:
             if error.name != module:
                 raise
             raise ArgumentError(f"the command {self.name!r} is not in this version.") from None
-        return imported
+        return imported() if self.is_factory else imported
 
 
+MAIN_COMMAND = "read"  # its name may be left out: regard "A sentence"
 COMMANDS = {
     command.name: command
     for command in (
         Command(
+            "read",
+            "regard.cli.read:command",
+            "Read a sentence with the shipped model (the default command).",
+            'regard "A dog ate the food because it was hungry"',
+            is_factory=True,
+        ),
+        Command(
             "steps",
             "regard.cli.steps:steps",
-            "Self-attention on a sentence, every intermediate shown.",
+            "Compute self-attention and show every intermediate.",
             'regard steps "The cat sat on the mat" --width 8 --seed 0 --heads 2 --causal',
         ),
         Command(
             "example",
             "regard.cli.example:example",
-            "Three published examples, reproduced and put right.",
+            "Reproduce three published examples and correct them.",
             "regard example robots",
         ),
         Command(
@@ -56,8 +67,8 @@ COMMANDS = {
         Command(
             "worksheet",
             "regard.cli.worksheet:worksheet",
-            "Self-attention to work out by hand: a page to print.",
-            'regard worksheet "I am good" --out sheet.html',
+            "Make a worksheet of self-attention to print.",
+            'regard worksheet "I am good" --save sheet.html',
         ),
         Command(
             "watch",
@@ -68,7 +79,7 @@ COMMANDS = {
         Command(
             "compare",
             "regard.cli.compare:compare",
-            "Show which heads attend otherwise in another run.",
+            "Compare two runs head by head.",
             "regard compare base.regard tuned.regard",
         ),
         Command(
@@ -86,15 +97,8 @@ COMMANDS = {
         Command(
             "info",
             "regard.cli.info:info",
-            "Versions, cores, BLAS, and which backends can serve.",
+            "Show versions, cores, BLAS and available backends.",
             "regard info",
-        ),
-        Command(
-            "read",
-            "regard.cli.read:read_sentence",
-            "Read a sentence with the shipped model.",
-            'regard "A dog ate the food because it was hungry"',
-            hidden=True,
         ),
         Command(
             "train",

@@ -1,4 +1,4 @@
-"""regard example: published examples reproduced and put right."""
+"""regard example: published examples reproduced and corrected."""
 
 from __future__ import annotations
 
@@ -8,16 +8,17 @@ import typer
 
 from regard.cli.io import show, show_json
 from regard.textbook.examples import EXAMPLES, run_example
+from regard.view.terminal.render import Sections
 
 
 def example(
     name: Annotated[
-        str, typer.Argument(help="robots, good, cat or all; lists them by default.")
+        str, typer.Argument(help="robots, good, cat or all; without a name they are listed.")
     ] = "",
     *,
     json: Annotated[bool, typer.Option("--json", help="Print every number as JSON.")] = False,
 ) -> None:
-    """Three published examples: what they print, what is true, where they differ."""
+    """Reproduce published examples: what they print, what is correct, where they differ."""
     if not name:
         _list(json)
         return
@@ -35,8 +36,6 @@ def _list(json: bool) -> None:
     if json:
         show_json([{"name": e.name, "sentence": e.sentence, "title": e.title} for e in examples])
         return
-    from regard.view.terminal.render import Sections
-
     about = {e.name: f"{e.sentence!r}, from {e.title!r}" for e in examples}
-    show(Sections({"examples": {**about, "all": "one after the other"}}))
+    show(Sections({"examples": {**about, "all": "all of them in turn"}}))
     show("Run one: regard example robots")

@@ -1,7 +1,7 @@
 """Guard around every command: each failure becomes one sentence and an exit status.
 
-Status 0 is success; 1 is a wrong result of ``check``; 2 is an error that the user can mend; 70 is a
-fault of regard; 130 is Ctrl-C; 141 is a closed pipe. REGARD_DEBUG=1 shows the traceback instead.
+Status 0 is success; 1 is a wrong result of ``check``; 2 is an error that the user can fix; 70 is a
+bug of regard; 130 is Ctrl-C; 141 is a closed pipe. REGARD_DEBUG=1 shows the traceback instead.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def guarded(function: Callable[..., Any]) -> Callable[..., Any]:
         except Exception as error:
             if _is_exit(error) or os.environ.get("REGARD_DEBUG"):
                 raise
-            if is_of_interrupt(error):
+            if is_caused_by_interrupt(error):
                 leave(INTERRUPTED)
             leave(*_status_and_sentence(error))
         return result
@@ -51,11 +51,11 @@ def leave(status: int, message: str = "") -> NoReturn:
 
 
 def prepare_streams() -> None:
-    """Standard streams that never raise for a letter they lack; a closed output is refused."""
+    """Replace characters that a standard stream cannot encode; refuse a closed output."""
     if sys.stderr is None:
         sys.stderr = open(os.devnull, "w")  # noqa: SIM115 (for the rest of the process)
     if sys.stdout is None:
-        leave(USER_ERROR, "error: the standard output is closed: there is nowhere to print to.")
+        leave(USER_ERROR, "error: the standard output is closed.")
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="replace")
@@ -68,25 +68,22 @@ def _status_and_sentence(error: Exception) -> tuple[int, str]:
         return USER_ERROR, _usage(error)
     if isinstance(error, MemoryError) or "out of memory" in str(error):  # torch: a RuntimeError
         detail = f" ({_one_line(error)})" if str(error) else ""
-        return USER_ERROR, (
-            f"error: this needs more memory than there is{detail}: try a shorter text or smaller "
-            "numbers."
-        )
+        return USER_ERROR, (f"error: out of memory{detail}: try a shorter text or smaller numbers.")
     if isinstance(error, RecursionError):
-        return USER_ERROR, "error: the input is nested too deeply to be read: make it flatter."
+        return USER_ERROR, "error: the input is nested too deeply."
     if isinstance(error, OSError) and error.strerror:
         return USER_ERROR, _system_error(error)
     return INTERNAL_ERROR, (
         f"error: regard failed unexpectedly: {type(error).__name__}: {_one_line(error)[:300]} "
-        "(a fault of regard: please report it as CONTRIBUTING.md says, with the traceback that "
-        "REGARD_DEBUG=1 shows)."
+        "(a bug of regard: please report it with the traceback that REGARD_DEBUG=1 shows; see "
+        "CONTRIBUTING.md)."
     )
 
 
-def is_of_interrupt(error: BaseException | None) -> bool:
-    """Whether Ctrl-C came first, and what it interrupted made another error of it."""
+def is_caused_by_interrupt(error: BaseException | None) -> bool:
+    """Whether an error arose from Ctrl-C, which the interrupted code turned into another error."""
     chain = [error]
-    for one in chain:  # grows; an error's cause need not be what was being handled
+    for one in chain:  # which grows: an error has a cause and a context, which may differ
         if isinstance(one, KeyboardInterrupt):
             return True
         if one is not None:
@@ -95,7 +92,7 @@ def is_of_interrupt(error: BaseException | None) -> bool:
 
 
 def _is_exit(error: Exception) -> bool:
-    """Whether typer ends the command; one that runs without typer cannot be ended so."""
+    """Whether typer ends the command; without typer loaded nothing can."""
     typer = sys.modules.get("typer")
     return typer is not None and isinstance(error, typer.Exit)
 
@@ -106,7 +103,7 @@ def _is_usage_error(error: Exception) -> bool:
 
 
 def _system_error(error: OSError) -> str:
-    if error.filename is None:  # no file was opened: it is the standard output that failed
+    if error.filename is None:  # no file was opened, so the standard output failed
         _discard_output()
         return f"error: the output cannot be written: {error.strerror}."
     return f"error: {os.fsdecode(error.filename)}: {error.strerror}."
@@ -123,7 +120,7 @@ def _usage(error: Any) -> str:
 
 
 def _missing(error: Any) -> str:
-    """Message for an argument that did not come, with an example; empty for other errors."""
+    """Message for a missing argument, with an example; empty for other errors."""
     from regard.cli.commands import COMMANDS
 
     command = COMMANDS.get(error.ctx.info_name)
@@ -132,7 +129,7 @@ def _missing(error: Any) -> str:
         return ""
     name = max(parameter.opts, key=len)  # of an option the long form, of an argument its name
     kind = parameter.param_type_name
-    return f"{command.name} needs the {kind} {name!r}, but it did not come: try {command.example}"
+    return f"{command.name} is missing the {kind} {name!r}: try {command.example}"
 
 
 def _one_line(error: Exception) -> str:
@@ -140,5 +137,5 @@ def _one_line(error: Exception) -> str:
 
 
 def _discard_output() -> None:
-    # Python flushes stdout once more on its way out: let that go nowhere.
+    # Python flushes stdout once more when it exits; the flush must not fail again.
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -1,4 +1,4 @@
-"""regard info: versions, cores, BLAS, and which backends can serve."""
+"""regard info: versions, cores, BLAS and available backends."""
 
 from __future__ import annotations
 
@@ -9,39 +9,43 @@ from typing import Annotated, Any
 
 import typer
 
+import regard
 from regard.cli.io import show, show_json
+from regard.engine.backends import BACKENDS
+from regard.engine.native.library import native_state
+from regard.view.terminal.render import Sections
 
-BASE = (
-    "numpy", "threadpoolctl", "sentencepiece", "safetensors", "typer", "rich", "starlette",
+BASE_PACKAGES = (
+    "numpy",
+    "threadpoolctl",
+    "sentencepiece",
+    "safetensors",
+    "typer",
+    "rich",
+    "starlette",
     "uvicorn",
-)  # fmt: skip
+)
 
 
 def info(
     json: Annotated[bool, typer.Option("--json", help="Print the facts as JSON.")] = False,
 ) -> None:
-    """Versions, cores, BLAS, and which backends can serve; for each that cannot, why."""
+    """Show versions, cores, BLAS and backends, and why a backend is unavailable."""
     facts = gather()
     if json:
         show_json(facts)
         return
-    from regard.view.terminal.render import Sections
-
     show(Sections(_sections(facts)))
 
 
 def gather() -> dict[str, Any]:
-    """Every fact under its name; a package that is not installed is None."""
-    import regard
-    from regard.engine.backends import BACKENDS
-    from regard.engine.native.library import native_state
-
+    """The facts by name; the version of a package that is not installed is None."""
     return {
         "regard": regard.__version__,
         "python": platform.python_version(),
         "system": f"{platform.system()} {platform.machine()}",
         "cores": {"usable": _usable_cores(), "in the machine": os.cpu_count()},
-        "packages": {name: _version(name) for name in BASE},
+        "packages": {name: _version(name) for name in BASE_PACKAGES},
         "extras": {extra: {n: _version(n) for n in names} for extra, names in extras().items()},
         "blas": _blas(),
         "native kernels": str(native_state()),
@@ -74,7 +78,7 @@ def _sections(facts: dict[str, Any]) -> dict[str, dict[str, str]]:
             "python": facts["python"],
             "system": facts["system"],
             "cores": f"{cores['usable']} usable of {cores['in the machine']}",
-            "BLAS": "; ".join(_describe_blas(b) for b in facts["blas"]) or "none that can be asked",
+            "BLAS": "; ".join(_describe_blas(b) for b in facts["blas"]) or "unknown",
             "native kernels": facts["native kernels"],
         },
         "packages": {name: version or "missing" for name, version in facts["packages"].items()},
@@ -96,16 +100,16 @@ def _describe_blas(blas: dict[str, Any]) -> str:
 def _describe_extra(extra: str, versions: dict[str, str | None]) -> str:
     listed = ", ".join(f"{name} {version or 'not installed'}" for name, version in versions.items())
     missing = None in versions.values()
-    return f"{listed}; to get it: pip install '.[{extra}]'" if missing else listed
+    return f"{listed}; to get it: pip install 'regard[{extra}]'" if missing else listed
 
 
 def _describe_backend(backend: dict[str, Any]) -> str:
     against = backend["against"]
-    return f"cannot serve: {'; '.join(against)}" if against else f"can serve: {backend['about']}"
+    return f"unavailable: {'; '.join(against)}" if against else f"available: {backend['about']}"
 
 
 def _blas() -> list[dict[str, Any]]:
-    """The BLAS libraries that numpy brought, as threadpoolctl sees them."""
+    """The BLAS libraries of numpy, as threadpoolctl lists them."""
     import numpy as np
     from threadpoolctl import threadpool_info
 
@@ -123,7 +127,7 @@ def _blas() -> list[dict[str, Any]]:
 
 
 def _usable_cores() -> int:
-    """Containers and taskset may allow fewer than the machine has."""
+    """Cores this process may use; containers and taskset may allow fewer than there are."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1

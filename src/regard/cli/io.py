@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import json
 import os
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from regard.errors import ArgumentError, FileError
 
-if TYPE_CHECKING:
-    pass
+# This module is imported by the shortest run of all, regard "A sentence": what takes time to
+# import (json, rich, the terminal view) is imported where it is used.
 
 
 def text_argument(name: str, text: str) -> str:
@@ -28,7 +27,7 @@ def text_argument(name: str, text: str) -> str:
     try:
         return os.fsencode(text).decode("utf-8") if _has_surrogates(text) else text
     except UnicodeError:
-        raise ArgumentError(f"{name} needs to be text in UTF-8, but it is {text!r}.") from None
+        raise ArgumentError(f"{name} must be text in UTF-8, got {text!r}.") from None
 
 
 def _has_surrogates(text: str) -> bool:
@@ -36,12 +35,11 @@ def _has_surrogates(text: str) -> bool:
 
 
 def check_output_file(option: str, path: Path, suffixes: Sequence[str]) -> None:
-    """Raise where a file to write has another suffix than these, or cannot be written."""
+    """Raise where a file to write has none of these suffixes, or cannot be written."""
     if path.suffix.lower() not in suffixes:
-        listed = " or ".join(suffixes)
-        raise ArgumentError(
-            f"{option} needs a name that ends in {listed}, but it is {str(path)!r}."
-        )
+        *others, last = suffixes
+        listed = f"{', '.join(others)} or {last}" if others else last
+        raise ArgumentError(f"{option} must end in {listed}, got {str(path)!r}.")
     from regard.atomic_write import check_writable
 
     check_writable(path)
@@ -53,7 +51,7 @@ def check_output_folder(option: str, folder: Path) -> None:
 
     existing = next(path for path in (folder, *folder.absolute().parents) if path.exists())
     if not existing.is_dir():
-        raise FileError(f"{option} needs a folder, but {str(existing)!r} is a file.")
+        raise FileError(f"{option} must be a folder, but {str(existing)!r} is a file.")
     try:
         check_writable(existing / f"regard.{os.getpid()}")  # a name that nothing else has
     except FileError as error:
@@ -62,15 +60,15 @@ def check_output_folder(option: str, folder: Path) -> None:
 
 
 def check_bounds(option: str, number: int, least: int, most: int | None = None) -> int:
-    """A number within its bounds, or the sentence that says them.
+    """Return a number that is within its bounds; raise an ArgumentError otherwise.
 
     >>> check_bounds("--heads", 0, 1)
     Traceback (most recent call last):
-    regard.errors.ArgumentError: --heads needs a whole number from 1 up, but it is 0.
+    regard.errors.ArgumentError: --heads must be at least 1, got 0.
     """
     if number < least or (most is not None and number > most):
-        bounds = f"from {least} up" if most is None else f"from {least} to {most:,}"
-        raise ArgumentError(f"{option} needs a whole number {bounds}, but it is {number}.")
+        bounds = f"at least {least}" if most is None else f"{least} to {most:,}"
+        raise ArgumentError(f"{option} must be {bounds}, got {number}.")
     return number
 
 
@@ -78,54 +76,68 @@ def check_bounds(option: str, number: int, least: int, most: int | None = None) 
 class HeadNumber:
     """A head as it is written on the command line: part, layer and head, where given."""
 
-    part: str = "encoder"
     layer: int | None = None
     head: int | None = None
+    part: str | None = None
 
     @classmethod
     def parse(cls, option: str, text: str) -> HeadNumber:
-        """'3.6', 'cross.3.6', or the number of a head alone.
+        """Read '3.6', 'cross.3.6', or the number of a head alone.
 
         >>> HeadNumber.parse("--head", "cross.3.6")
-        HeadNumber(part='cross', layer=3, head=6)
+        HeadNumber(layer=3, head=6, part='cross')
         """
-        *front, last = text.strip().split(".")
-        part = front.pop(0) if front and not front[0].isdecimal() else "encoder"
+        *front, last = text_argument(option, text).strip().split(".")
+        part = front.pop(0) if front and not front[0].isdecimal() else None
         numbers = [*front, last]
         if not all(x.isdecimal() for x in numbers) or len(numbers) > 2:
-            raise ArgumentError(
-                f"{option} needs a layer and a head, as in 3.6 or cross.3.6, but it is {text!r}."
-            )
+            raise _head_error(option, text)
         layer = int(numbers[0]) if len(numbers) == 2 else None
-        return cls(part, layer, int(numbers[-1]))
+        return cls(layer, int(numbers[-1]), part)
+
+    @classmethod
+    def parse_with_layer(cls, option: str, text: str) -> tuple[int, int, str | None]:
+        """Layer, head and part of '3.6' or 'cross.3.6'; a head alone is an error."""
+        at = cls.parse(option, text)
+        if at.layer is None or at.head is None:
+            raise _head_error(option, text)
+        return at.layer, at.head, at.part
 
     def with_layer(self, layer: int | None) -> HeadNumber:
-        """The head of --layer; both must not say something different."""
+        """The same head in the layer of --layer, which must not contradict it."""
         if layer is None:
             return self
         if self.layer not in (None, layer):
             raise ArgumentError(
-                f"--layer {layer} and --head {self.layer}.{self.head} need to name the same layer."
+                f"--layer {layer} and --head {self.layer}.{self.head} must name the same layer."
             )
-        return HeadNumber(self.part, layer, self.head)
+        return HeadNumber(layer, self.head, self.part)
 
 
-def show(thing: Any) -> None:
+def _head_error(option: str, text: str) -> ArgumentError:
+    return ArgumentError(
+        f"{option} must be a layer and a head, such as 3.6 or cross.3.6, got {text!r}."
+    )
+
+
+def show(result: Any) -> None:
     """Print anything the terminal view can draw, in colour where the terminal has it."""
     from regard.view.terminal.render import as_text
     from regard.view.terminal.style import has_colour, terminal_width
 
-    sys.stdout.write(as_text(thing, width=terminal_width(), colour=has_colour()))
+    sys.stdout.write(as_text(result, width=terminal_width(), colour=has_colour()))
     sys.stdout.write("\n")
 
 
-def show_json(thing: Any) -> None:
+def show_json(values: Any) -> None:
     """Print plain lists and numbers, unrounded, as strict JSON.
 
     ASCII alone where the output is not UTF-8: a letter that it lacks would be lost there.
     """
+    import json
+
     is_utf8 = (sys.stdout.encoding or "").lower().replace("-", "") == "utf8"
-    sys.stdout.write(json.dumps(thing, ensure_ascii=not is_utf8, allow_nan=False))
+    sys.stdout.write(json.dumps(values, ensure_ascii=not is_utf8, allow_nan=False))
     sys.stdout.write("\n")
 
 
@@ -146,7 +158,7 @@ def show_text(text: str) -> None:
 
 
 def notice(text: str) -> None:
-    """Say on the error stream what a command did beside its output, such as saving a file."""
+    """Report on the error stream, apart from the output, for example that a file was saved."""
     from regard.view.terminal.style import printable
 
     print(printable(text), file=sys.stderr)

@@ -20,14 +20,11 @@ if TYPE_CHECKING:
 def open_explorer(
     what: Annotated[list[str] | None, typer.Argument(help="A sentence, or .regard files.")] = None,
     *,
-    browser: Annotated[bool, typer.Option(help="Open it, or only print the address.")] = True,
-    port: Annotated[int, typer.Option(help="Port; 0 takes any free one.", min=0, max=65535)] = 0,
+    browser: Annotated[bool, typer.Option(help="Open a browser, or print the address.")] = True,
+    port: Annotated[int, typer.Option(help="Port; 0 for any free one.", min=0, max=65535)] = 0,
     model: Annotated[Path | None, typer.Option(help="Folder of another model.")] = None,
 ) -> None:
-    """Open the explorer in the browser; it runs on this machine alone.
-
-    Ctrl-C stops it.
-    """
+    """Open the explorer in the browser. It runs on this machine only; Ctrl-C stops it."""
     from regard.view.page.access import launch_page
     from regard.view.page.jobs import Context
     from regard.view.page.maps import open_file
@@ -36,7 +33,7 @@ def open_explorer(
 
     sentence, files = sentence_or_files(what or [])
     for path in files:
-        open_file(path)  # a file that cannot be read is refused before the server starts
+        open_file(path)  # an unreadable file is an error before the server starts
     context = Context(readings=Readings(_model(model)), files=files)
     bound = bind(port)
     view, state = first_view(sentence, files)
@@ -53,7 +50,7 @@ def open_explorer(
 
 
 def sentence_or_files(arguments: list[str]) -> tuple[str, tuple[Path, ...]]:
-    """Arguments of open: a sentence, or .regard files where all are such.
+    """Arguments of open: a sentence, or files where all of them end in .regard.
 
     >>> sentence_or_files(["A dog ate"])
     ('A dog ate', ())
@@ -61,22 +58,20 @@ def sentence_or_files(arguments: list[str]) -> tuple[str, tuple[Path, ...]]:
     paths = [one for one in arguments if one.endswith(".regard")]
     if not paths:
         if len(arguments) == 1:
-            _refuse_other_file(arguments[0])
+            _check_not_other_path(arguments[0])
         return " ".join(arguments), ()
     if len(paths) < len(arguments):
-        raise ArgumentError(
-            "open needs one sentence or .regard files, but both came: give one or the other."
-        )
+        raise ArgumentError("open takes either a sentence or .regard files, not both.")
     for path in paths:
         if not Path(path).is_file():
-            raise FileError(f"{path} needs to be a file that regard saved, but there is none.")
+            raise FileError(f"No such file: {path}")
     return "", tuple(Path(path) for path in paths)
 
 
-def _refuse_other_file(argument: str) -> None:
-    """Refuse a file or a folder where a sentence or a .regard file is meant.
+def _check_not_other_path(argument: str) -> None:
+    """Refuse a path that is neither a sentence nor a .regard file.
 
-    A word alone that is the name of a folder too, such as Music, is a sentence.
+    One word that happens to be the name of a folder, such as Music, is a sentence.
     """
     path = Path(argument)
     try:
@@ -85,12 +80,12 @@ def _refuse_other_file(argument: str) -> None:
     except (OSError, ValueError):  # too long a name, or a NUL: a sentence
         return
     if is_file or is_model or is_folder:
-        kind = "a file of another kind" if is_file else "a folder"
+        kind = "another kind of file" if is_file else "a folder"
         kind = "a model's folder" if is_model else kind
         example = f'regard watch {argument if is_model else "FOLDER"} "text" --save run.regard'
         raise FileError(
-            f"open needs a sentence or a .regard file, but {argument} is {kind}. A watched model "
-            f"makes one: {example}"
+            f"open takes a sentence or a .regard file, but {argument} is {kind}. To make one: "
+            f"{example}"
         )
 
 

@@ -13,12 +13,12 @@ from numpy.typing import NDArray
 from regard.blas import one_blas_thread
 from regard.corpus.models import ModelSpec, Observer
 from regard.corpus.readers import Document
-from regard.corpus.windows import MOST, NAMES, HeadKey, Window, WindowSums
+from regard.corpus.windows import MEASURE_NAMES, MOST_RECEIVED_TOKENS, HeadKey, Window, WindowSums
 from regard.engine.tiles.threads import using_threads
 from regard.errors import ArgumentError, RegardError
 from regard.typing import Array
 
-_SPAN = 2**64
+_HASH_RANGE = 2**64
 
 
 class DocumentBatch(NamedTuple):
@@ -42,17 +42,17 @@ class Sampling:
 
     def __post_init__(self) -> None:
         if self.limit is not None and self.limit < 1:
-            raise ArgumentError(f"limit needs a whole number from 1 up, but it is {self.limit}.")
+            raise ArgumentError(f"limit must be at least 1, got {self.limit}.")
         if self.sample is not None and not 0 < self.sample <= 1:
             raise ArgumentError(
-                f"sample needs a share above 0 and up to 1, but it is {self.sample:g}: 0.1 is a "
-                "tenth of the documents."
+                f"sample must be above 0 and at most 1, got {self.sample:g}: 0.1 is a tenth of the "
+                "documents."
             )
         if self.batch < 1:
-            raise ArgumentError(f"batch needs a whole number from 1 up, but it is {self.batch}.")
+            raise ArgumentError(f"batch must be at least 1, got {self.batch}.")
 
     def expected(self, documents: int) -> int:
-        """About how many of so many documents are chosen."""
+        """Expected sample size for this number of documents."""
         chosen = documents if self.sample is None else round(documents * self.sample)
         return chosen if self.limit is None else min(chosen, self.limit)
 
@@ -62,31 +62,31 @@ class Sampling:
         return islice(sampled, self.limit)
 
     def batches(self, documents: Iterable[Document]) -> Iterator[DocumentBatch]:
-        """The chosen documents, so many at a time; the last batch may be smaller."""
+        """The chosen documents in batches; the last one may be smaller."""
         chosen, number = self.chosen(documents), 0
         while batch := tuple(islice(chosen, self.batch)):
             yield DocumentBatch(number, batch)
             number += 1
 
     def _sampled(self, number: int) -> bool:
-        return self.sample is None or mixed(number + self.seed * 0x9E3779B97F4A7C15) < (
-            self.sample * _SPAN
+        return self.sample is None or hash64(number + self.seed * 0x9E3779B97F4A7C15) < (
+            self.sample * _HASH_RANGE
         )
 
 
-def mixed(number: int) -> int:
-    """A number that looks random, 64 bits, always the same for the same number (splitmix64).
+def hash64(number: int) -> int:
+    """A 64-bit hash of a number (splitmix64).
 
-    >>> hex(mixed(0))
+    >>> hex(hash64(0))
     '0xe220a8397b1dcdaf'
     """
-    mix = (number + 0x9E3779B97F4A7C15) % _SPAN
-    mix = ((mix ^ (mix >> 30)) * 0xBF58476D1CE4E5B9) % _SPAN
-    mix = ((mix ^ (mix >> 27)) * 0x94D049BB133111EB) % _SPAN
+    mix = (number + 0x9E3779B97F4A7C15) % _HASH_RANGE
+    mix = ((mix ^ (mix >> 30)) * 0xBF58476D1CE4E5B9) % _HASH_RANGE
+    mix = ((mix ^ (mix >> 27)) * 0x94D049BB133111EB) % _HASH_RANGE
     return mix ^ (mix >> 31)
 
 
-SHOWN = 300  # characters of a document that are recorded to show it
+RECORDED_CHARACTERS = 300  # of a document, to show it as an example
 
 
 @dataclass(frozen=True)
@@ -126,7 +126,7 @@ def batch_measures(
     counts = np.array([len(windows) for _, windows in read], np.int64)
     starts = np.cumsum(counts) - counts
     queries_mnh = _by_document(sums.queries_mwh, starts, axis=1)
-    queries_nh1 = queries_mnh[NAMES.index("entropy")][..., None]
+    queries_nh1 = queries_mnh[MEASURE_NAMES.index("entropy")][..., None]
     with np.errstate(invalid="ignore"):  # 0 / 0 is nan: a measure that a document does not have
         means_mnh = _by_document(sums.sums_mwh, starts, axis=1) / queries_mnh
         uniform_mnh = _by_document(sums.uniform_mwh, starts, axis=1) / queries_mnh
@@ -165,7 +165,7 @@ def _shares(sums: Array, queries: Array) -> Array:
 
 
 def _by_document(values: Array, starts: NDArray[np.int64], axis: int) -> Array:
-    """Windows added up; most documents have one, and nothing is done then."""
+    """Sums over the windows of each document; most documents have one, which is returned as is."""
     if len(starts) == values.shape[axis]:
         return values
     return np.add.reduceat(values, starts, axis=axis)
@@ -187,7 +187,7 @@ def _most_received(
             x[windows_n].swapaxes(0, 1).reshape(x.shape[1], -1)
             for x in (position_whx, sums.most_whn)
         )
-        best = np.argsort(-most_hx, axis=1, kind="stable")[:, :MOST]
+        best = np.argsort(-most_hx, axis=1, kind="stable")[:, :MOST_RECEIVED_TOKENS]
         position_nhx[n] = np.take_along_axis(position_hx, best, axis=1)
         most_nhx[n] = np.take_along_axis(most_hx, best, axis=1)
     return position_nhx, most_nhx
@@ -252,7 +252,7 @@ def _tokenize(observer: Observer, batch: DocumentBatch) -> tuple[list[Tokenized]
 def _observe_each(
     observer: Observer, read: list[Tokenized]
 ) -> tuple[WindowSums, list[Tokenized], list[Document]]:
-    """All documents at once; if that fails, one by one, so that only the bad ones are left out."""
+    """All documents at once; if that fails, one by one, to leave out only those that fail."""
     try:
         return _observe(observer, read), read, []
     except Exception:

@@ -17,8 +17,8 @@ from regard.corpus.batches import BatchMeasures, DocumentBatch
 from regard.corpus.shards import Shard, pack
 from regard.errors import BackendError
 
-TRIES = 3
-NOTHING_BEGAN = (
+MAX_TRIES = 3
+NO_WORKER_MESSAGE = (
     "the worker processes ended before they finished anything. In a script, call regard.survey "
     'under `if __name__ == "__main__":`; if memory ran out, use fewer --workers; workers=1 needs '
     "no other processes."
@@ -82,7 +82,7 @@ class _WorkerPool:
                 shard = future.result()
             except BrokenProcessPool:
                 self._replace(worker)
-                if tried < TRIES:
+                if tried < MAX_TRIES:
                     self.submit(worker, batch, tried)
                     continue
                 shard = self._give_up(batch)
@@ -96,8 +96,8 @@ class _WorkerPool:
     def _give_up(self, batch: DocumentBatch) -> Shard:
         """A batch that ends every worker: its documents are recorded as failed."""
         if not self.any_finished:
-            raise BackendError(NOTHING_BEGAN)
-        return pack(self.task.failed(batch, f"the worker ended {TRIES} times on its batch"))
+            raise BackendError(NO_WORKER_MESSAGE)
+        return pack(self.task.failed(batch, f"the worker ended {MAX_TRIES} times on its batch"))
 
     def close(self) -> None:
         """Terminate every worker; a batch that is not finished does not count."""

@@ -18,13 +18,13 @@ from typing import IO, Any, NamedTuple, cast
 
 from regard.errors import ArgumentError, BackendError, FileError
 
-EXTRA = "pip install '.[survey]'"
+INSTALL_HINT = "pip install 'regard[survey]'"
 
 
 def need(package: str) -> None:
     """Raise a BackendError that says how to install a missing package."""
     if importlib.util.find_spec(package) is None:
-        raise BackendError(f"this survey needs {package}, which is not installed: {EXTRA}.")
+        raise BackendError(f"this survey needs {package}, which is not installed: {INSTALL_HINT}.")
 
 
 def open_parquet(path: str | Path) -> Any:
@@ -36,9 +36,7 @@ def open_parquet(path: str | Path) -> Any:
     try:
         return pq.ParquetFile(path)
     except pa.ArrowInvalid as error:
-        raise FileError(
-            f"{str(path)!r} needs to be a Parquet file, but it cannot be read as one: {error}"
-        ) from None
+        raise FileError(f"{str(path)!r} cannot be read as a Parquet file: {error}") from None
 
 
 def column_bytes(path: str, column: str) -> Iterator[Any]:
@@ -73,7 +71,7 @@ def find_sources(corpus: Sequence[str | os.PathLike[str]], field: str = "text") 
     sources = [source for entry in corpus for source in _sources(os.fspath(entry), field)]
     if not sources:
         raise ArgumentError(
-            "a survey needs a corpus, but none was given: name a text file with one document a "
+            "a survey needs a corpus: name a text file with one document a "
             "line, a folder of text files, a .jsonl or a .parquet file."
         )
     return sources
@@ -96,17 +94,14 @@ def named_errors(source: CorpusFile) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        raise FileError(
-            f"the corpus needs files that can be read, but {source.path!r} cannot be: "
-            f"{error.strerror or error}."
-        ) from None
+        raise FileError(f"{source.path!r} cannot be read: {error.strerror or error}.") from None
 
 
 def _sources(entry: str, field: str) -> Iterator[CorpusFile]:
     paths = [entry] if os.path.exists(entry) else sorted(glob.glob(entry, recursive=True))
     if not paths:
         raise FileError(
-            f"the corpus needs files that exist, but there is no {entry!r}: check the path, and "
+            f"No such file: {entry!r}. Check the path, and "
             "quote a pattern so that regard expands it."
         )
     for path in paths:
@@ -117,13 +112,11 @@ def _sources(entry: str, field: str) -> Iterator[CorpusFile]:
 
 
 def _folder(folder: Path, field: str) -> Iterator[CorpusFile]:
-    """Every file is a document, but for .jsonl and .parquet; hidden ones are left out."""
+    """Files of a folder, a document each except .jsonl and .parquet; hidden files are skipped."""
     files = [path for path in sorted(folder.rglob("*")) if path.is_file()]
     visible = [x for x in files if not any(y.startswith(".") for y in x.relative_to(folder).parts)]
     if not visible:
-        raise FileError(
-            f"the corpus needs a folder with files in it, but {str(folder)!r} has none."
-        )
+        raise FileError(f"no files in the folder {str(folder)!r}.")
     for path in visible:
         yield CorpusFile(str(path), _kind(path.name) or TEXT, field)
 
@@ -135,13 +128,13 @@ def _kind(path: str) -> str:
     return PARQUET if name.endswith((".parquet", ".pq")) else ""
 
 
-LARGEST = 2**20  # bytes of one document; a longer one is most likely no text
+MAX_DOCUMENT_BYTES = 2**20  # a longer document is most likely not text
 
-BLOCK = 2**20
+BLOCK_BYTES = 2**20
 
-TOO_LARGE = f"it is larger than {LARGEST:,} bytes"
+TOO_LARGE_FAULT = f"it is larger than {MAX_DOCUMENT_BYTES:,} bytes"
 
-_BROKEN = (EOFError, zlib.error, gzip.BadGzipFile)
+_TRUNCATION_ERRORS = (EOFError, zlib.error, gzip.BadGzipFile)
 
 Entry = tuple[str, str]  # a text and "", or "" and the reason why it cannot be read
 
@@ -164,9 +157,9 @@ def _count_lines(source: CorpusFile) -> int:
     lines, last = 0, b"\n"
     with _opened(source) as file:
         try:
-            for block in iter(partial(file.read, BLOCK), b""):
+            for block in iter(partial(file.read, BLOCK_BYTES), b""):
                 lines, last = lines + block.count(b"\n"), block[-1:]
-        except _BROKEN:
+        except _TRUNCATION_ERRORS:
             return lines + 1
     return lines + (last != b"\n")
 
@@ -185,29 +178,29 @@ def _raw_lines(source: CorpusFile) -> Iterator[bytes | str]:
     """Each line's bytes, or the reason why it cannot be read; never more than the limit."""
     with _opened(source) as file:
         try:
-            while line := file.readline(LARGEST + 1):
-                if len(line) > LARGEST:
+            while line := file.readline(MAX_DOCUMENT_BYTES + 1):
+                if len(line) > MAX_DOCUMENT_BYTES:
                     _skip_line(file, line)
-                    yield TOO_LARGE
+                    yield TOO_LARGE_FAULT
                 else:
                     yield line
-        except _BROKEN as error:
+        except _TRUNCATION_ERRORS as error:
             yield f"the compressed file breaks off here ({error})"
 
 
 def _skip_line(file: IO[bytes], line: bytes) -> None:
     while line and not line.endswith(b"\n"):
-        line = file.readline(BLOCK)
+        line = file.readline(BLOCK_BYTES)
 
 
 def _read_file(source: CorpusFile) -> Iterator[Entry]:
     with _opened(source) as file:
         try:
-            text = file.read(LARGEST + 1)
-        except _BROKEN as error:
+            text = file.read(MAX_DOCUMENT_BYTES + 1)
+        except _TRUNCATION_ERRORS as error:
             yield "", f"the compressed file breaks off ({error})"
             return
-    yield _decoded(TOO_LARGE if len(text) > LARGEST else text)
+    yield _decoded(TOO_LARGE_FAULT if len(text) > MAX_DOCUMENT_BYTES else text)
 
 
 def _read_jsonl(source: CorpusFile) -> Iterator[Entry]:
@@ -226,11 +219,10 @@ def _field(line: str, field: str) -> Entry:
 
 
 def _read_parquet(source: CorpusFile) -> Iterator[Entry]:
-
     names = open_parquet(source.path).schema_arrow.names
     if source.field not in names:
         raise FileError(
-            f"{source.path!r} needs a column {source.field!r}, but has {', '.join(names)}: name "
+            f"{source.path!r} has no column {source.field!r}; it has {', '.join(names)}: choose "
             "one with --field."
         )
     for entry in column_bytes(source.path, source.field):
@@ -249,25 +241,28 @@ def _decoded(line: bytes | str) -> Entry:
 
 def _checked(text: Any) -> Entry:
     if not isinstance(text, str):
-        return "", f"it needs to be text, but it is {type(text).__name__}"
-    if len(text) > LARGEST:
-        return "", TOO_LARGE
+        return "", f"it must be text, got {type(text).__name__}"
+    if len(text) > MAX_DOCUMENT_BYTES:
+        return "", TOO_LARGE_FAULT
     text = text.strip()
     if not text:
         return "", "it is empty"
-    if _has_half_characters(text):
-        return "", "it has half of a character that is written in two"
+    if _has_surrogates(text):
+        return "", "it has a lone surrogate, half of a character"
     return text, ""
 
 
-def _has_half_characters(text: str) -> bool:
-    """JSON can spell surrogates, which no UTF-8 file can hold."""
+def _has_surrogates(text: str) -> bool:
+    """Whether a text has lone surrogates, which JSON can express and UTF-8 cannot."""
     return not text.isascii() and any("\ud800" <= x <= "\udfff" for x in text)
 
 
 READERS: dict[str, Callable[[CorpusFile], Iterator[Entry]]] = {
-    LINES: _read_lines, JSONL: _read_jsonl, PARQUET: _read_parquet, TEXT: _read_file,
-}  # fmt: skip
+    LINES: _read_lines,
+    JSONL: _read_jsonl,
+    PARQUET: _read_parquet,
+    TEXT: _read_file,
+}
 
 
 class Document(NamedTuple):

@@ -11,30 +11,32 @@ import numpy as np
 from regard.corpus.manifest import Manifest
 from regard.corpus.models import Observer
 from regard.corpus.shards import DOCUMENTS, Shards
-from regard.corpus.totals import BINS, LONG_ENOUGH, ExampleDocument, Totals
-from regard.corpus.windows import COMPARED, NAMES, HeadKey
+from regard.corpus.totals import HISTOGRAM_BINS, MIN_EXAMPLE_TOKENS, ExampleDocument, Totals
+from regard.corpus.windows import COMPARED_TOKENS, MEASURE_NAMES, HeadKey
 from regard.engine.distances import BANDS, bands_within
 from regard.heads.names import MEASURES, REPEATS
 from regard.typing import Array
 
 FORMAT = "regard survey report 1"
 
-SHARES = (0.05, 0.25, 0.5, 0.75, 0.95)
+QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
 
-PLACE_ROLES = tuple(name for name in NAMES if name != "entropy")
+ROLE_MEASURES = tuple(name for name in MEASURE_NAMES if name != "entropy")
 
-ALIKE = 0.9  # a pair of heads is called alike from here on
+ALIKE_COSINE = 0.9  # a pair of heads is called alike from here on
 
-HOW = {
+METHOD = {
     "mean": "mean over documents of the mean over the queries of a document",
     "deviation": "standard deviation over documents",
     "baseline": "what a head would give that weights every visible token equally",
-    "quantiles": f"over documents, from {BINS} bins: right to 1/{BINS} of a measure's range",
+    "quantiles": f"over documents, from {HISTOGRAM_BINS} bins: right to 1/{HISTOGRAM_BINS} of a "
+    "measure's range",
     "alike": f"mean over windows of the cosine between two heads' weights among the first "
-    f"{COMPARED} tokens, the first token left out and an even spread over the others subtracted: "
-    "heads that both rest on the first token, or both spread evenly, are not alike by that",
+    f"{COMPARED_TOKENS} tokens, the first token left out and an even spread over the others "
+    "subtracted: heads that both rest on the first token, or both spread evenly, are not alike "
+    "by that",
     "role": "the measure that exceeds its baseline most",
-    "examples": f"documents of {LONG_ENOUGH} tokens or more come first",
+    "examples": f"documents of {MIN_EXAMPLE_TOKENS} tokens or more come first",
     "received_by_position": "what a token at this position receives from all queries together",
     "order": "documents are added up in their order, in float64",
 }
@@ -49,25 +51,31 @@ def make_report(
     return {
         "format": FORMAT,
         "corpus": {
-            "fingerprint": manifest.corpus, "documents": totals.documents, "failed": totals.failed,
-            "tokens": totals.tokens, "cut": totals.cut, "windows": totals.windows,
+            "fingerprint": manifest.corpus,
+            "documents": totals.documents,
+            "failed": totals.failed,
+            "tokens": totals.tokens,
+            "cut": totals.cut,
+            "windows": totals.windows,
         },
         "model": {
-            "fingerprint": manifest.model, "about": observer.about, "window": observer.window,
+            "fingerprint": manifest.model,
+            "about": observer.about,
+            "window": observer.window,
             "layers and heads count": "from 0",
         },
         "arguments": manifest.arguments,
         "measures": {
             name: _measure_name(name) | {"largest": float(largest)}
-            for name, largest in zip(NAMES, totals.largest_m, strict=True)
+            for name, largest in zip(MEASURE_NAMES, totals.largest_m, strict=True)
         },
-        "how": HOW,
+        "how": METHOD,
         "bands": [list(band) for band in bands],
         "positions": _position_bands(totals),
         "heads": heads,
         "ranked": _ranked(observer.heads, totals),
         "alike": _duplicate_pairs(observer.heads, totals),
-    }  # fmt: skip
+    }
 
 
 def _measure_name(name: str) -> dict[str, str]:
@@ -78,7 +86,7 @@ def _measure_name(name: str) -> dict[str, str]:
 
 
 def _heads(observer: Observer, totals: Totals, shards: Shards) -> list[dict[str, Any]]:
-    quantiles_smh = totals.quantiles(SHARES)
+    quantiles_smh = totals.quantiles(QUANTILES)
     bands = int((totals.positions_p > 0).sum())
     with np.errstate(invalid="ignore", divide="ignore"):
         by_position_2hp = (totals.by_position_2hp / totals.positions_p)[..., :bands]
@@ -92,7 +100,7 @@ def _heads(observer: Observer, totals: Totals, shards: Shards) -> list[dict[str,
                 "role": role,
                 "measures": {
                     name: _measure(totals, baseline_mh, quantiles_smh, m, h)
-                    for m, name in enumerate(NAMES)
+                    for m, name in enumerate(MEASURE_NAMES)
                 },
                 "distance": _numbers(totals.distance_hb[h] / max(1, totals.documents)),
                 "entropy_by_position": _numbers(by_position_2hp[0, h]),
@@ -117,7 +125,8 @@ def _measure(
         "deviation": float(moments.deviation_mh[m, h]),
         "baseline": float(baseline_mh[m, h]),
         "quantiles": {
-            f"{share:g}": float(x) for share, x in zip(SHARES, quantiles_smh[:, m, h], strict=True)
+            f"{share:g}": float(x)
+            for share, x in zip(QUANTILES, quantiles_smh[:, m, h], strict=True)
         },
     }
 
@@ -126,23 +135,24 @@ def _role(totals: Totals, baseline_mh: Array, h: int) -> dict[str, Any]:
     """The measure that exceeds its uniform baseline most."""
     leads = {
         name: float(totals.moments.mean_mh[m, h] - baseline_mh[m, h])
-        for m, name in enumerate(NAMES)
-        if name in PLACE_ROLES and totals.moments.count_mh[m, h]
+        for m, name in enumerate(MEASURE_NAMES)
+        if name in ROLE_MEASURES and totals.moments.count_mh[m, h]
     }
     if not leads:
         return {"measure": None}
     name = max(leads, key=lambda x: leads[x])
-    m = NAMES.index(name)
+    m = MEASURE_NAMES.index(name)
     return {
-        "measure": name, "mean": float(totals.moments.mean_mh[m, h]),
+        "measure": name,
+        "mean": float(totals.moments.mean_mh[m, h]),
         "baseline": float(baseline_mh[m, h]),
-    }  # fmt: skip
+    }
 
 
 def _examples(totals: Totals, role: dict[str, Any], h: int, shards: Shards) -> dict[str, Any]:
     if role["measure"] is None:
         return {}
-    m = NAMES.index(role["measure"])
+    m = MEASURE_NAMES.index(role["measure"])
     return {
         "most": [_shown(example, shards) for example in totals.most[m][h]],
         "least": [_shown(example, shards) for example in totals.least[m][h]],
@@ -154,15 +164,18 @@ def _shown(example: ExampleDocument, shards: Shards) -> dict[str, Any]:
     columns = shards.columns(DOCUMENTS, example.part, names)
     row = columns["document"].tolist().index(example.document)
     return {
-        "document": example.document, "source": columns["source"][row],
-        "entry": int(columns["entry"][row]), "value": example.value, "text": columns["text"][row],
-    }  # fmt: skip
+        "document": example.document,
+        "source": columns["source"][row],
+        "entry": int(columns["entry"][row]),
+        "value": example.value,
+        "text": columns["text"][row],
+    }
 
 
 def _ranked(heads: tuple[HeadKey, ...], totals: Totals) -> dict[str, list[dict[str, Any]]]:
     """All heads by each measure, the most of it first; entropy sharpest first."""
     ranked = {}
-    for m, name in enumerate(NAMES):
+    for m, name in enumerate(MEASURE_NAMES):
         mean_h = totals.moments.mean_mh[m]
         order = np.argsort(mean_h if name == "entropy" else -mean_h, kind="stable")
         ranked[name] = [
@@ -189,7 +202,7 @@ def _mean_cosines(totals: Totals) -> Array:
 def _duplicate_pairs(heads: tuple[HeadKey, ...], totals: Totals) -> list[dict[str, Any]]:
     """Pairs of heads that duplicate each other, the closest first."""
     cosine_hh = _mean_cosines(totals)
-    pairs = [(a, b) for a, b in np.argwhere(np.triu(cosine_hh, 1) >= ALIKE).tolist()]
+    pairs = [(a, b) for a, b in np.argwhere(np.triu(cosine_hh, 1) >= ALIKE_COSINE).tolist()]
     pairs.sort(key=lambda pair: (-cosine_hh[pair], pair))
     return [
         {"one": heads[a]._asdict(), "other": heads[b]._asdict(), "cosine": float(cosine_hh[a, b])}

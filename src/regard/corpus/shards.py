@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 
 from regard.atomic_write import write_bytes
-from regard.corpus.batches import SHOWN, BatchMeasures
+from regard.corpus.batches import RECORDED_CHARACTERS, BatchMeasures
 from regard.corpus.readers import open_parquet
-from regard.corpus.windows import NAMES
+from regard.corpus.windows import MEASURE_NAMES
 from regard.errors import FileError
 from regard.typing import Array
 
@@ -30,7 +30,7 @@ def heads_table(batch: BatchMeasures) -> Any:
         "layer": np.tile(np.array([x.layer for x in batch.heads], np.int16), documents),
         "head": np.tile(np.array([x.head for x in batch.heads], np.int16), documents),
     }
-    for name, means_nh in zip(NAMES, batch.means_mnh, strict=True):
+    for name, means_nh in zip(MEASURE_NAMES, batch.means_mnh, strict=True):
         columns[name] = pa.array(means_nh.reshape(-1), from_pandas=True)  # nan becomes null
     columns["distance"] = _lists(batch.distance_nhb)
     pieces = pa.array(batch.pieces, pa.string())
@@ -56,7 +56,7 @@ def documents_table(batch: BatchMeasures) -> Any:
             "entry": pa.array([x.entry for x in every], pa.int64()),
             "tokens": pa.array([tokens.get(x.number) for x in every], pa.int32()),
             "windows": pa.array([windows.get(x.number) for x in every], pa.int32()),
-            "text": pa.array([x.text[:SHOWN] for x in every], pa.string()),
+            "text": pa.array([x.text[:RECORDED_CHARACTERS] for x in every], pa.string()),
             "failed": pa.array([x.fault or None for x in every], pa.string()),
         }
     )
@@ -67,8 +67,14 @@ def write_failed(path: Path, parts: Iterable[dict[str, Any]]) -> None:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    schema = pa.schema([("document", pa.int64()), ("source", pa.string()), ("entry", pa.int64()),
-                        ("reason", pa.string())])  # fmt: skip
+    schema = pa.schema(
+        [
+            ("document", pa.int64()),
+            ("source", pa.string()),
+            ("entry", pa.int64()),
+            ("reason", pa.string()),
+        ]
+    )
     with pq.ParquetWriter(path, schema) as file:
         for columns in parts:
             file.write_table(pa.table(columns, schema))
@@ -120,7 +126,7 @@ def _list_array(flat: Any, size: int) -> Any:
 
 
 def _writable(text: str) -> str:
-    """File names may hold bytes that are no text."""
+    """Text in UTF-8; file names may hold bytes that are not."""
     return text.encode("utf-8", "replace").decode()
 
 
@@ -190,7 +196,7 @@ class Shards:
                 return {name: arrays[name] for name in arrays.files}
         except (OSError, ValueError) as error:
             raise FileError(
-                f"{str(path)!r} needs to be what a survey wrote, but it cannot be read ({error}): "
+                f"{str(path)!r} cannot be read as a file of a survey ({error}): "
                 "delete the part of this number under heads/ and run the survey again."
             ) from None
 

@@ -17,7 +17,7 @@ from regard.typing import Array
 from regard.watcher.layer import LayerObservation
 from regard.watcher.seen import Seen
 
-WEIGHTS = 2**18  # weights of a layer in memory at once: a megabyte stays in the cache
+MAX_LAYER_WEIGHTS = 2**18  # of a layer in memory at once: a megabyte stays in the cache
 
 
 class Window(NamedTuple):
@@ -51,10 +51,10 @@ class LengthGroup:
     length: int
 
 
-def runs_of_windows(lengths: Sequence[int], tokens: int) -> Iterator[list[int]]:
-    """Windows that run through the model together, the shortest first, about so many tokens each.
+def window_runs(lengths: Sequence[int], tokens: int) -> Iterator[list[int]]:
+    """Windows that run through the model together, the shortest first, about ``tokens`` at once.
 
-    >>> list(runs_of_windows([5, 2, 5, 9], tokens=8))
+    >>> list(window_runs([5, 2, 5, 9], tokens=8))
     [[1, 0], [2], [3]]
     """
     run: list[int] = []
@@ -69,16 +69,16 @@ def runs_of_windows(lengths: Sequence[int], tokens: int) -> Iterator[list[int]]:
         yield run
 
 
-def groups_of_length(lengths: Sequence[int], heads: int) -> Iterator[LengthGroup]:
-    """Windows of equal length, given in order of length, as many as fit WEIGHTS.
+def length_groups(lengths: Sequence[int], heads: int) -> Iterator[LengthGroup]:
+    """Windows of equal length, given in order of length, as many as fit MAX_LAYER_WEIGHTS.
 
-    >>> [(group.windows, group.length) for group in groups_of_length([2, 5, 5], heads=8)]
+    >>> [(group.windows, group.length) for group in length_groups([2, 5, 5], heads=8)]
     [(slice(0, 1, None), 2), (slice(1, 3, None), 5)]
     """
     start = row = 0
     while start < len(lengths):
         length = lengths[start]
-        most = max(1, WEIGHTS // (heads * length * length))
+        most = max(1, MAX_LAYER_WEIGHTS // (heads * length * length))
         stop = start + 1
         while stop < len(lengths) and lengths[stop] == length and stop - start < most:
             stop += 1
@@ -87,13 +87,13 @@ def groups_of_length(lengths: Sequence[int], heads: int) -> Iterator[LengthGroup
         start, row = stop, row + rows
 
 
-NAMES = tuple(field.name for field in fields(HeadMeasures) if field.name != "distance")
+MEASURE_NAMES = tuple(field.name for field in fields(HeadMeasures) if field.name != "distance")
 
-MOST = 3  # most received tokens that are recorded of a document
+MOST_RECEIVED_TOKENS = 3  # recorded of each document
 
-COMPARED = 64  # heads are compared by their weights among this many first tokens
+COMPARED_TOKENS = 64  # heads are compared by their weights among the first tokens
 
-POSITIONS = 24  # positions in doubling bands: 0, 1, 2 to 3, 4 to 7, ...
+POSITION_BANDS = 24  # positions in doubling bands: 0, 1, 2 to 3, 4 to 7, ...
 
 
 class HeadKey(NamedTuple):
@@ -130,19 +130,25 @@ class WindowSums:
     @classmethod
     def empty(cls, windows: int, heads: int, bands: slice) -> WindowSums:
         """Zeros, to be filled window by window."""
-        shape = (len(NAMES), windows, heads)
+        shape = (len(MEASURE_NAMES), windows, heads)
         return cls(
-            bands, np.zeros(shape), np.zeros(shape), np.zeros(shape),
+            bands,
+            np.zeros(shape),
+            np.zeros(shape),
+            np.zeros(shape),
             np.zeros((windows, heads, bands.stop - bands.start)),
-            np.full((windows, heads, MOST), -1, np.int64), np.zeros((windows, heads, MOST)),
-            np.zeros((2, heads, POSITIONS)), np.zeros(POSITIONS), np.zeros((heads, heads)),
-        )  # fmt: skip
+            np.full((windows, heads, MOST_RECEIVED_TOKENS), -1, np.int64),
+            np.zeros((windows, heads, MOST_RECEIVED_TOKENS)),
+            np.zeros((2, heads, POSITION_BANDS)),
+            np.zeros(POSITION_BANDS),
+            np.zeros((heads, heads)),
+        )
 
     def set_measures(
         self, windows: int | NDArray[np.intp], heads: slice, measures: HeadMeasures
     ) -> None:
         """Write the measures of one layer, whose heads are these of all."""
-        for row, name in enumerate(NAMES):
+        for row, name in enumerate(MEASURE_NAMES):
             measure = getattr(measures, name)
             self.sums_mwh[row, windows, heads] = measure.sum_h
             self.uniform_mwh[row, windows, heads] = measure.uniform_h
@@ -165,8 +171,8 @@ class WindowSums:
             self.by_position_2hp[row, heads, : len(edges)] += sums_hp
 
     def count_positions(self, tokens: int, windows: int = 1) -> None:
-        """Count the positions of so many windows of one length."""
-        counts_p = np.bincount(position_bands(tokens), minlength=POSITIONS)
+        """Count the positions of ``windows`` windows of one length."""
+        counts_p = np.bincount(position_bands(tokens), minlength=POSITION_BANDS)
         self.positions_p[...] += windows * counts_p
 
     def set_seen(self, window: int, seen: Seen) -> None:
@@ -231,7 +237,7 @@ class MeasuredRun:
             statistics.entropy_bhq.sum(axis=0, dtype=np.float64),
             statistics.received_bhk.sum(axis=0, dtype=np.float64),
         )
-        few = slice(0, COMPARED)
+        few = slice(0, COMPARED_TOKENS)
         visible = None if visible_qk is None else visible_qk[few, few]
         self.compared[group].append(beyond_sink(weights_bhqk[..., few, few], visible))
 
@@ -257,13 +263,13 @@ def _band_edges(tokens: int) -> NDArray[np.intp]:
 
 def most_received(received: Array) -> tuple[Array, Array]:
     """The MOST largest of the last axis, high to low, the first of equals first."""
-    keys = np.argsort(-received, axis=-1, kind="stable")[..., :MOST]
+    keys = np.argsort(-received, axis=-1, kind="stable")[..., :MOST_RECEIVED_TOKENS]
     return keys, np.take_along_axis(received, keys, axis=-1)
 
 
 def _compared_weights(layer: LayerObservation) -> Array:
     """``beyond_sink`` of a layer whose query and key were kept, (h, x)."""
-    few = slice(0, min(COMPARED, layer.queries)), slice(0, min(COMPARED, layer.keys))
+    few = slice(0, min(COMPARED_TOKENS, layer.queries)), slice(0, min(COMPARED_TOKENS, layer.keys))
     weights_hqk = layer.tile(*few)
     heads = slice(0, layer.leading[-1])
     visible_hqk = layer.parts[0].visibility.visible(heads, *few) if layer.parts else None

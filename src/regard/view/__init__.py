@@ -15,20 +15,20 @@ RENDERERS: dict[str, dict[str, str]] = {
     "regard.display.NotebookDisplay": _PAGE,
     "regard.textbook.steps.Steps": {
         "text": "regard.view.terminal.render:as_text",
-        "picture": "regard.view.figure.results:picture_of_steps",
+        "picture": "regard.view.figure.results:steps_picture",
         "worksheet": "regard.view.worksheet.worksheet:worksheet",
     },
     "regard.textbook.examples.story.Example": {"text": "regard.view.terminal.render:as_text"},
     "regard.engine.observation.Observation": {
-        "picture": "regard.view.figure.results:picture_of_observation",
+        "picture": "regard.view.figure.results:observation_picture",
     },
     "regard.transformer.reading.Reading": {
         "text": "regard.view.terminal.reading:page",
-        "picture": "regard.view.figure.results:picture_of_reading",
+        "picture": "regard.view.figure.results:reading_picture",
     },
     "regard.transformer.combine.Mixed": {
         "text": "regard.view.terminal.reading:mixed_table",
-        "picture": "regard.view.figure.results:picture_of_mixed",
+        "picture": "regard.view.figure.results:mixed_picture",
     },
     "regard.transformer.alignment.Alignment": {
         "text": "regard.view.terminal.reading:alignment_table",

@@ -7,7 +7,14 @@ import pytest
 from starlette.testclient import TestClient
 
 from regard.transformer.model import Transformer
-from regard.view.page.access import BROKEN, HEADERS, LARGEST_BODY, STRANGER, Access, Guard
+from regard.view.page.access import (
+    INTERNAL_ERROR_MESSAGE,
+    MAX_BODY_BYTES,
+    NO_TOKEN_MESSAGE,
+    SECURITY_HEADERS,
+    Access,
+    Guard,
+)
 from regard.view.page.jobs import Context
 from regard.view.page.readings import Readings
 from regard.view.page.server import app, static_files
@@ -36,7 +43,7 @@ def stranger(client: TestClient) -> TestClient:
 def test_the_page_is_served_with_every_header(client):
     answer = client.get("/")
     assert answer.status_code == 200
-    assert {name: answer.headers[name] for name in HEADERS} == HEADERS
+    assert {name: answer.headers[name] for name in SECURITY_HEADERS} == SECURITY_HEADERS
     assert "script" in answer.text
     assert "unsafe" not in answer.headers["content-security-policy"]
 
@@ -93,7 +100,7 @@ def test_ten_megabytes_are_refused_politely(client):
 
 def test_a_body_that_does_not_say_its_length_is_counted(client):
     def pieces() -> Iterator[bytes]:
-        for _ in range(LARGEST_BODY // 1024 + 2):
+        for _ in range(MAX_BODY_BYTES // 1024 + 2):
             yield b" " * 1024
 
     answer = client.post("/api/read", content=pieces())
@@ -136,7 +143,7 @@ def test_an_error_inside_is_a_sentence_and_tells_nothing(caplog):
 
     guard = Guard(broken, 8000, Access(TOKEN, 8000))
     answer = TestClient(guard, base_url=HOME, headers=BEARER).get("/")
-    assert (answer.status_code, answer.json()) == (500, {"error": BROKEN})
+    assert (answer.status_code, answer.json()) == (500, {"error": INTERNAL_ERROR_MESSAGE})
     assert "a secret" in caplog.text
 
 
@@ -146,7 +153,7 @@ def test_an_error_inside_is_a_sentence_and_tells_nothing(caplog):
 ])  # fmt: skip
 def test_without_the_token_there_is_nothing(stranger, path):
     answer = stranger.get(path)
-    assert (answer.status_code, answer.json()) == (403, {"error": STRANGER})
+    assert (answer.status_code, answer.json()) == (403, {"error": NO_TOKEN_MESSAGE})
     assert "set-cookie" not in answer.headers
     assert TOKEN not in answer.text
 
@@ -158,7 +165,7 @@ def test_without_the_token_there_is_nothing(stranger, path):
 ])  # fmt: skip
 def test_a_wrong_token_is_refused(stranger, headers):
     answer = stranger.post("/api/read", json={"sentence": "I am good"}, headers=headers)
-    assert (answer.status_code, answer.json()) == (403, {"error": STRANGER})
+    assert (answer.status_code, answer.json()) == (403, {"error": NO_TOKEN_MESSAGE})
 
 
 def test_the_token_of_the_address_becomes_a_cookie(stranger):

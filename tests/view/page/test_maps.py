@@ -9,8 +9,8 @@ import pytest
 
 import regard
 from regard.errors import ArgumentError, FileError
-from regard.view.page.maps import open_file, source_of_observation
-from regard.view.page.regions import Region, region_of
+from regard.view.page.maps import observation_source, open_file
+from regard.view.page.regions import Region, region_cells
 from regard.view.page.single_file import offline_page, save_page
 
 SIZES = {"n_layer": 2, "n_head": 4, "n_embd": 16, "vocab_size": 40, "n_positions": 64,
@@ -43,7 +43,7 @@ def test_every_layer_of_a_file_has_its_tokens_and_heads(seen, tmp_path):
 def test_regions_are_the_weights(seen, tmp_path, layer):
     seen.save(tmp_path / "it.regard")
     found = open_file(tmp_path / "it.regard").layer(layer)
-    shown = region_of(found.seen, (2,), Region((5, 25), (0, 20), (99, 99)), thorough=False,
+    shown = region_cells(found.seen, (2,), Region((5, 25), (0, 20), (99, 99)), thorough=False,
                       check=lambda: None)  # fmt: skip
     assert shown.description == "exact: every cell is one weight"
     # float32: a map's sums and a tile's exponentials round each in their own way
@@ -61,7 +61,7 @@ def test_a_short_text_is_read_head_by_head(seen):
 
 
 def test_a_layer_alone_has_a_map_and_a_picture(seen):
-    assert source_of_observation(seen[1]).layer(0).name == "decoder layer 1"
+    assert observation_source(seen[1]).layer(0).name == "decoder layer 1"
     picture = seen.picture(1, 2)
     assert picture.names[0] == seen.tokens
     assert picture.title == "Decoder layer 1, head 2"

@@ -11,9 +11,9 @@ import pytest
 from regard.textbook.examples import EXAMPLES, run_example
 from regard.textbook.steps import attend, self_attention
 from regard.transformer.reader import read
-from regard.view.page.maps import small
+from regard.view.page.maps import shrink
 from regard.view.page.readings import glance, without_position
-from regard.view.page.steps import data_of_steps
+from regard.view.page.steps import steps_data
 
 SENTENCE = "A dog ate the food because it was hungry"
 
@@ -101,7 +101,7 @@ def test_thumbnails_hold_each_heads_largest_weights(client, reading):
     sent = array(client.post("/api/thumbnails", json={"sentence": SENTENCE, "part": "encoder"}))
     npt.assert_array_equal(sent, reading.weights("encoder", by="tokens").astype(np.float32))
     weights = np.random.default_rng(0).random((1, 1, 50, 7))
-    shrunk = small(weights, 24)
+    shrunk = shrink(weights, 24)
     assert shrunk.shape == (1, 1, 24, 7)
     npt.assert_array_equal(shrunk.max(axis=2), weights.max(axis=2))
 
@@ -209,7 +209,7 @@ def test_any_steps_can_be_shown():
     random = np.random.default_rng(0)
     x, *matrices = (random.normal(size=(4, 4)) for _ in range(4))
     steps = self_attention(x, *matrices, words=["a", "b", "c", "d"], heads=2, causal=True)
-    header, given = unpacked(data_of_steps(steps, head=1).to_bytes())
+    header, given = unpacked(steps_data(steps, head=1).to_bytes())
     assert header["causal"]
     again = attend(*(given["x"] @ given[f"w_{name}"] for name in ("query", "key", "value")),
                    causal=True)  # fmt: skip
@@ -223,7 +223,7 @@ def test_a_mask_of_any_kind_travels():
     bias = random.normal(size=(3, 3))
     bias[1, 2] = -np.inf
     steps = attend(query, key, value, mask=bias)
-    header, given = unpacked(data_of_steps(steps).to_bytes())
+    header, given = unpacked(steps_data(steps).to_bytes())
     assert (header["causal"], header["queries"]) == (False, ["0", "1", "2"])
     npt.assert_allclose(given["mask"] + steps.scaled, steps.masked, rtol=1e-14)
     npt.assert_array_equal(given["query"], query)

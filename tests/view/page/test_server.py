@@ -19,7 +19,7 @@ from regard.errors import ArgumentError
 from regard.transformer.model import Transformer
 from regard.view.page.jobs import Context
 from regard.view.page.readings import Readings
-from regard.view.page.server import HOST, BoundedProtocol, address, bind, server_of
+from regard.view.page.server import HOST, BoundedProtocol, address, bind, make_server
 
 PATIENCE = 180  # seconds: a slow or busy machine is not a wrong server
 LONG = " ".join(["The old man said that the dog saw the cat"] * 12)
@@ -44,7 +44,7 @@ def serving(
 ) -> Iterator[tuple[str, Context]]:
     with bind() as bound:
         port = bound.getsockname()[1]
-        server = server_of(context, port, protocol)
+        server = make_server(context, port, protocol)
         bound.listen(128)  # from here on a client waits until the server runs
         thread = Thread(target=server.run, kwargs={"sockets": [bound]}, daemon=True)
         thread.start()

@@ -17,7 +17,7 @@ from regard.transformer.model import Transformer
 from regard.view.page.embed import Blobs, Form, Tables, choose_form, embed_tables, pack_table
 from regard.view.page.single_file import (
     bundle,
-    imports_of,
+    module_imports,
     modules_in_order,
     offline_page,
     page_with,
@@ -75,7 +75,7 @@ def test_every_module_keeps_to_what_the_joiner_reads():
 def test_modules_come_after_what_they_need():
     order = modules_in_order(MODULES, ENTRY)
     for name in order:
-        needed = imports_of(name, MODULES[name])
+        needed = module_imports(name, MODULES[name])
         assert all(order.index(other) < order.index(name) for other in needed), name
 
 

@@ -15,10 +15,10 @@ from regard.transformer.model import Transformer
 from regard.transformer.reader import read
 from regard.view.page.routes.steps import ExactRuns
 from regard.view.page.steps import (
-    LIKELIEST,
+    LIKELIEST_TOKENS,
     PathData,
-    data_of_layer,
-    data_of_next_words,
+    layer_data,
+    next_words_data,
     token_name,
 )
 
@@ -78,7 +78,7 @@ def run() -> ResidualRun:
 @pytest.mark.parametrize("layer", [0, 1])
 @pytest.mark.parametrize("part", ["encoder", "decoder", "cross"])
 def test_a_layer_leads_to_the_next_one(run, part, layer):
-    header, sent = unpacked(data_of_layer(run, part, layer).to_bytes())
+    header, sent = unpacked(layer_data(run, part, layer).to_bytes())
     stages = worked_out(sent)
     reading = run.reading
     # Two runs in float64 that add in another order: sums of 32 terms of order 10 at most.
@@ -92,7 +92,7 @@ def test_a_layer_leads_to_the_next_one(run, part, layer):
     )
     following = layer if part == "decoder" else layer + 1
     if following < 2:
-        given = unpacked(data_of_layer(run, after, following).to_bytes())[1]["input"]
+        given = unpacked(layer_data(run, after, following).to_bytes())[1]["input"]
         npt.assert_allclose(stages[end], given, **close)
     assert header["tokens"] == list(reading.texts(part)[0].tokens)
     assert ("last" in stages) == (layer == 1 and part != "decoder")
@@ -101,14 +101,14 @@ def test_a_layer_leads_to_the_next_one(run, part, layer):
 
 
 def test_the_first_layer_is_given_embedding_and_position(run):
-    header, sent = unpacked(data_of_layer(run, "encoder", 0).to_bytes())
+    header, sent = unpacked(layer_data(run, "encoder", 0).to_bytes())
     assert header["ids"] == list(run.reading.translated.source)
     scaled = sent["embedding"].astype(np.float32) * np.float32(4)
     npt.assert_array_equal(sent["input"], scaled + sent["position"].astype(np.float32))
 
 
 def test_the_likeliest_next_tokens(run):
-    header, sent = unpacked(data_of_next_words(run).to_bytes())
+    header, sent = unpacked(next_words_data(run).to_bytes())
     final = norm(sent["last"], sent["last_norm_gain"], sent["last_norm_bias"])
     reading = run.reading
     true = MODEL.logits(np.array([reading.translated.source]), np.array([run.given]))[0]
@@ -122,8 +122,10 @@ def test_the_likeliest_next_tokens(run):
         npt.assert_allclose(logits, true[row, ids], atol=2e-5)
         shown = np.exp(logits - header["logsumexp"][row])
         npt.assert_allclose(shown, share[row, ids], atol=2e-5)
-        assert set(ids) >= set(np.argsort(-true[row], kind="stable")[: LIKELIEST - 2].tolist())
-        assert (np.diff(shown[:LIKELIEST]) <= 0).all()
+        assert set(ids) >= set(
+            np.argsort(-true[row], kind="stable")[: LIKELIEST_TOKENS - 2].tolist()
+        )
+        assert (np.diff(shown[:LIKELIEST_TOKENS]) <= 0).all()
     chosen = [header["ids"][x] for x in header["chosen"]]
     assert chosen == [*reading.translated.tokens, END]
     assert header["names"] == [token_name(MODEL.tokenizer, x) for x in header["ids"]]
@@ -142,24 +144,24 @@ def test_int8_parameters_travel_as_they_are_stored():
 def test_runs_are_kept_for_the_next_layer_and_given_up():
     runs = ExactRuns()
     readings = [read(text, model=MODEL) for text in ("A dog ate", "the food", "it was", "hungry")]
-    first = runs.of(readings[0], quick=True)
-    assert runs.of(readings[0], quick=True) is first
-    assert runs.of(readings[0], quick=False) is not first
+    first = runs.get(readings[0], quick=True)
+    assert runs.get(readings[0], quick=True) is first
+    assert runs.get(readings[0], quick=False) is not first
     content = runs.next_words(readings[0])
     assert runs.next_words(readings[0]) is content
-    assert content == data_of_next_words(ResidualRun.of(readings[0])).to_bytes()
+    assert content == next_words_data(ResidualRun.of(readings[0])).to_bytes()
     for other in readings[1:]:
-        runs.of(other, quick=True)
-    assert runs.of(readings[0], quick=True) is not first
+        runs.get(other, quick=True)
+    assert runs.get(readings[0], quick=True) is not first
     long = [read("dog " * 120 + word, model=MODEL) for word in ("ate", "was")]
-    kept = [runs.of(x, quick=True) for x in long]
-    assert runs.of(long[1], quick=True) is kept[1]
+    kept = [runs.get(x, quick=True) for x in long]
+    assert runs.get(long[1], quick=True) is kept[1]
     # Two texts of 120 tokens and more, and their translations, are too much together.
-    assert runs.of(long[0], quick=True) is not kept[0]
+    assert runs.get(long[0], quick=True) is not kept[0]
 
 
 def test_a_layer_that_is_none(run):
     with pytest.raises(ArgumentError, match="layer needs a number from 0 to 1"):
-        data_of_layer(run, "encoder", 2)
+        layer_data(run, "encoder", 2)
     with pytest.raises(ArgumentError, match="part needs to be 'encoder', 'decoder' or 'cross'"):
-        data_of_layer(run, "nowhere", 0)
+        layer_data(run, "nowhere", 0)

@@ -35,7 +35,7 @@ def test_the_real_package_carries_page_and_selection(steps, monkeypatch):
     shown.observe(lambda change: heard.append(change.new), names="selection")
     shown.set_state({"selection": {"part": "encoder", "layer": 1, "queries": [3]}})
     assert heard == [shown.selection] == [{"part": "encoder", "layer": 1, "queries": [3]}]
-    monkeypatch.setattr("regard.view.page.notebook.LARGEST", 10)
+    monkeypatch.setattr("regard.view.page.notebook.MAX_OUTPUT_CHARACTERS", 10)
     with pytest.raises(ArgumentError, match="a widget needs a page of at most 10 characters, but"):
         steps.widget()
 
@@ -43,7 +43,7 @@ def test_the_real_package_carries_page_and_selection(steps, monkeypatch):
 def test_marimo_shows_the_widget(steps, monkeypatch):
     pytest.importorskip("anywidget", reason="needs anywidget: pip install '.[notebook]'")
     assert steps._display_().title == "Steps of regard"
-    monkeypatch.setattr("regard.view.page.notebook.LARGEST", 10)
+    monkeypatch.setattr("regard.view.page.notebook.MAX_OUTPUT_CHARACTERS", 10)
     assert isinstance(steps._display_(), HtmlOutput)  # a page that is too large for a widget
 
 

@@ -78,9 +78,10 @@ Mark = Curve | Box | Image | Label
 
 @dataclass(frozen=True)
 class Drawing:
-    """Marks on a white sheet, later ones above earlier ones; ``about`` says it without eyes.
+    """Marks on a white sheet, later ones above earlier ones; ``about`` describes it to
+    screen readers.
 
-    ``dots`` are those of an inch where it becomes pixels.
+    ``dots`` is its resolution in pixels, per inch.
     """
 
     width: float
@@ -101,8 +102,10 @@ ACCENT, LINE = "#d9630b", "#2a6fb0"
 SCALE = ((255, 255, 255), (214, 230, 244), (143, 191, 224), (58, 128, 191), (10, 48, 108))
 
 
-BELOW = ((255, 255, 255), (252, 226, 204), (248, 179, 120), (217, 99, 11), (115, 45, 2))
+NEGATIVE_SCALE = ((255, 255, 255), (252, 226, 204), (248, 179, 120), (217, 99, 11), (115, 45, 2))
 
+
+MAX_BOXES = 48  # a side; a larger matrix is an image, a fiftieth of the size of boxes
 
 NARROW, WIDE = frozenset("fijlrtI.,:;'|!()[]/ -"), frozenset("mwMW%@")
 
@@ -115,7 +118,7 @@ def shade(share: Array) -> Array:
     >>> shade(np.array([-1.0, 0.0, 1.0])).tolist()
     [[115, 45, 2], [255, 255, 255], [10, 48, 108]]
     """
-    stops = (*BELOW[:0:-1], *SCALE)
+    stops = (*NEGATIVE_SCALE[:0:-1], *SCALE)
     steps = np.linspace(-1, 1, len(stops))
     finite = np.nan_to_num(np.clip(share, -1, 1))
     bands = [np.interp(finite, steps, [stop[band] for stop in stops]) for band in range(3)]
@@ -125,7 +128,7 @@ def shade(share: Array) -> Array:
 
 
 def web(colour: Array) -> str:
-    """A colour as the web writes it.
+    """A colour in hexadecimal, as CSS has it.
 
     >>> web(np.array([255, 0, 16]))
     '#ff0010'
@@ -133,10 +136,10 @@ def web(colour: Array) -> str:
     return "#" + "".join(f"{int(band):02x}" for band in colour)
 
 
-def width_of(text: str, size: float) -> float:
-    """About how wide a text is in a usual sans serif, in points; rather too much than too little.
+def text_width(text: str, size: float) -> float:
+    """Estimate of a text's width in a common sans serif, in points, on the safe side.
 
-    >>> width_of("it", 10) < width_of("mm", 10) < width_of("犬犬犬", 10)
+    >>> text_width("it", 10) < text_width("mm", 10) < text_width("犬犬犬", 10)
     True
     """
     return size * sum(map(_em, text))
@@ -154,7 +157,7 @@ def _em(character: str) -> float:
     return 0.7 if character.isupper() else 0.61
 
 
-TEXT, SMALL, MARGIN = 8.0, 6.5, 8.0
+TEXT_SIZE, SMALL_SIZE, MARGIN = 8.0, 6.5, 8.0
 
 
 def framed(
@@ -163,14 +166,14 @@ def framed(
     """Put marks, drawn from (0, 0) to ``size``, under a title and above caption and provenance."""
     max_width = max(size[0], 200.0)
     shift = (max_width - size[0]) / 2 + MARGIN
-    title_lines = wrapped(title, TEXT + 1, max_width)
+    title_lines = wrapped(title, TEXT_SIZE + 1, max_width)
     top = MARGIN + 12 * len(title_lines) + (6 if title else 0)
     placed: list[Mark] = [_moved(mark, shift, top) for mark in marks]
     for number, line in enumerate(title_lines):
-        placed.append(Label(MARGIN, MARGIN + 9 + 12 * number, line, TEXT + 1, bold=True))
+        placed.append(Label(MARGIN, MARGIN + 9 + 12 * number, line, TEXT_SIZE + 1, bold=True))
     y = top + size[1] + 4
     for text, font_size, colour, pitch in zip(
-        below, (TEXT, SMALL), (INK, QUIET), (11, 9), strict=True
+        below, (TEXT_SIZE, SMALL_SIZE), (INK, QUIET), (11, 9), strict=True
     ):
         for line in wrapped(text, font_size, max_width):
             y += pitch
@@ -189,7 +192,7 @@ def wrapped(text: str, size: float, max_width: float) -> list[str]:
     lines, line = [], ""
     for word in _pieces(text, size, max_width):
         longer = f"{line} {word}" if line else word
-        if line and width_of(longer, size) > max_width:
+        if line and text_width(longer, size) > max_width:
             lines.append(line)
             line = word
         else:
@@ -198,21 +201,21 @@ def wrapped(text: str, size: float, max_width: float) -> list[str]:
 
 
 def shortened(text: str, size: float, max_width: float) -> str:
-    """As much of a text as fits the width, with a sign that there was more.
+    """As much of a text as fits the width, with an ellipsis where it was cut.
 
     >>> shortened("Donaudampfschiff", 10, 40)
     'Donau…'
     """
-    if width_of(text, size) <= max_width:
+    if text_width(text, size) <= max_width:
         return text
-    while text and width_of(text + "…", size) > max_width:
+    while text and text_width(text + "…", size) > max_width:
         text = text[:-1]
     return text + "…"
 
 
 def _pieces(text: str, size: float, max_width: float) -> Iterator[str]:
     for word in text.split():
-        while width_of(word, size) > max_width:
+        while text_width(word, size) > max_width:
             cut = max(1, len(shortened(word, size, max_width)) - 1)
             yield word[:cut]
             word = word[cut:]
@@ -229,12 +232,12 @@ def _moved(mark: Mark, x: float, y: float) -> Mark:
 
 FONT = "Helvetica, Arial, 'Liberation Sans', 'DejaVu Sans', sans-serif"
 
-MM = 25.4 / 72  # of a point
+MM_PER_POINT = 25.4 / 72
 
 
 def to_svg(drawing: Drawing, mm: float | None = None) -> str:
     """The drawing at its natural size, or ``mm`` millimetres wide."""
-    across = drawing.width * MM if mm is None else mm
+    across = drawing.width * MM_PER_POINT if mm is None else mm
     down = across * drawing.height / drawing.width
     marks = "\n".join(map(write, drawing.marks))
     return (
@@ -315,6 +318,9 @@ def _given(name: str, value: float, usual: float) -> str:
 
 def _in_xml(character: str) -> bool:
     code = ord(character)
-    return code >= 0x20 and not 0x7F <= code < 0xA0 and not 0xD800 <= code < 0xE000 and (
-        code & 0xFFFE != 0xFFFE
-    )  # fmt: skip
+    return (
+        code >= 0x20
+        and not 0x7F <= code < 0xA0
+        and not 0xD800 <= code < 0xE000
+        and (code & 0xFFFE != 0xFFFE)
+    )

@@ -9,7 +9,7 @@ from regard.errors import ArgumentError
 from regard.experiments.changes import Redirect
 from regard.transformer.roles import PARTS, check_part
 from regard.view.figure.picture import Picture
-from regard.view.figure.results import picture_of_reading, provenance
+from regard.view.figure.results import provenance, reading_picture
 
 if TYPE_CHECKING:
     from regard.experiments.effects import Effects
@@ -27,7 +27,7 @@ def picture_of_experiment(
     if what == "difference":
         options["kind"] = options.get("kind") or "heatmap"
     part, by = options.get("part", "encoder"), options.get("by", "words")
-    plain = picture_of_reading(experiment.after, layer, head, options)
+    plain = reading_picture(experiment.after, layer, head, options)
     changed = "; ".join(experiment.changed) or "nothing is changed"
     caption = (
         f"{plain.caption} Changed: {changed}. Before: {experiment.before.translation}. "

@@ -21,13 +21,13 @@ if TYPE_CHECKING:
     from regard.watcher.media.image_attention import ImageAttention
 
 
-WIDTH = 480.0  # of the picture, in CSS pixels
+PICTURE_PIXELS = 480.0  # of the picture, in CSS pixels
 
-SMALLEST = 256  # pixels of a PNG's longer side
+MIN_PNG_PIXELS = 256  # pixels of a PNG's longer side
 
-PALE, COLOURFUL = 0.65, 0.35  # how much of the picture's light and of its colours stays
+LIGHT_KEPT, COLOUR_KEPT = 0.65, 0.35  # how much of the picture's light and of its colours stays
 
-STRONGEST = 0.8  # opacity of the largest weight
+MAX_OPACITY = 0.8  # opacity of the largest weight
 
 LINE_HEIGHT, MARGIN = 18, 8
 
@@ -44,7 +44,7 @@ def image_content(seen: ImageAttention, ending: str) -> bytes:
 def opacities(weights: Array) -> Array:
     """Opacity of each cell, in proportion to its weight."""
     most = float(weights.max(initial=0.0))
-    return STRONGEST * weights / most if most > 0 else np.zeros_like(weights)
+    return MAX_OPACITY * weights / most if most > 0 else np.zeros_like(weights)
 
 
 def caption_lines(seen: ImageAttention) -> list[str]:
@@ -68,7 +68,7 @@ def shape_of(seen: ImageAttention) -> tuple[float, float]:
     wide, high = (columns, rows)
     if seen.picture is not None:
         wide, high = seen.picture.width, seen.picture.height
-    scale = WIDTH / max(wide, high)
+    scale = PICTURE_PIXELS / max(wide, high)
     return wide * scale, high * scale
 
 
@@ -78,8 +78,8 @@ def image_svg(seen: ImageAttention) -> str:
     lines = caption_lines(seen)
     total = height + MARGIN + LINE_HEIGHT * len(lines) + MARGIN
     return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" role="img" width="{WIDTH:g}" '
-        f'height="{total:g}" viewBox="0 0 {WIDTH:g} {total:g}" font-family="{FONT}">\n'
+        f'<svg xmlns="http://www.w3.org/2000/svg" role="img" width="{PICTURE_PIXELS:g}" '
+        f'height="{total:g}" viewBox="0 0 {PICTURE_PIXELS:g} {total:g}" font-family="{FONT}">\n'
         f"<title>{clean(seen.title)}</title>\n<desc>{clean(' '.join(lines[1:]))}</desc>\n"
         f'<rect width="100%" height="100%" fill="#ffffff"/>\n{_photo(seen, width, height)}'
         f"{_boxes(seen, width, height)}{_texts(lines, height)}</svg>\n"
@@ -90,9 +90,9 @@ def _photo(seen: ImageAttention, width: float, height: float) -> str:
     if seen.picture is None:
         return ""
     return (
-        f'<filter id="pale"><feColorMatrix type="saturate" values="{COLOURFUL}"/></filter>\n'
+        f'<filter id="pale"><feColorMatrix type="saturate" values="{COLOUR_KEPT}"/></filter>\n'
         f'<image width="{width:g}" height="{height:g}" preserveAspectRatio="none" '
-        f'filter="url(#pale)" opacity="{PALE}" href="{seen.picture.uri}"/>\n'
+        f'filter="url(#pale)" opacity="{LIGHT_KEPT}" href="{seen.picture.uri}"/>\n'
     )
 
 
@@ -142,8 +142,8 @@ def _blended(seen: ImageAttention) -> Array:
     pale = _pale(picture)
     left, top, right, bottom = seen.area
     rows, columns = seen.weights.shape
-    row_of = _cell_of(high, rows, top, bottom)
-    column_of = _cell_of(wide, columns, left, right)
+    row_of = _cell_index(high, rows, top, bottom)
+    column_of = _cell_index(wide, columns, left, right)
     inside = (row_of[:, None] >= 0) & (column_of[None] >= 0)
     shade = np.where(inside, opacities(seen.weights)[row_of[:, None], column_of[None]], 0.0)
     blended = pale * (1 - shade[..., None]) + _rgb(LINE) * shade[..., None]
@@ -156,20 +156,20 @@ def _canvas(seen: ImageAttention) -> Array:
     """The picture, enlarged where it is small; white where there is none."""
     if seen.picture is None:
         rows, columns = seen.weights.shape
-        scale = -(-SMALLEST // max(rows, columns))
+        scale = -(-MIN_PNG_PIXELS // max(rows, columns))
         return np.full((rows * scale, columns * scale, 3), 255, np.uint8)
     colours = seen.picture.colours()
-    scale = max(1, -(-SMALLEST // max(colours.shape[:2])))
+    scale = max(1, -(-MIN_PNG_PIXELS // max(colours.shape[:2])))
     return np.asarray(colours.repeat(scale, axis=0).repeat(scale, axis=1))
 
 
 def _pale(picture: Array) -> Array:
     grey = picture @ np.array([0.2126, 0.7152, 0.0722])
-    coloured = COLOURFUL * picture + (1 - COLOURFUL) * grey[..., None]
-    return np.asarray(PALE * coloured + (1 - PALE) * 255)
+    coloured = COLOUR_KEPT * picture + (1 - COLOUR_KEPT) * grey[..., None]
+    return np.asarray(LIGHT_KEPT * coloured + (1 - LIGHT_KEPT) * 255)
 
 
-def _cell_of(pixels: int, cells: int, start: float, stop: float) -> Array:
+def _cell_index(pixels: int, cells: int, start: float, stop: float) -> Array:
     """The row or column of the grid that each pixel lies in; -1 outside of it."""
     share = ((np.arange(pixels) + 0.5) / pixels - start) / (stop - start)
     cell = np.floor(share * cells).astype(int)

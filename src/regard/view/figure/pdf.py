@@ -13,50 +13,107 @@ from itertools import groupby
 
 from regard.view.figure.drawing import (
     MARGIN,
-    MM,
+    MM_PER_POINT,
     QUIET,
-    SMALL,
+    SMALL_SIZE,
     Box,
     Curve,
     Drawing,
     Image,
     Label,
     Mark,
-    width_of,
+    text_width,
     wrapped,
 )
 
 HELVETICA = {
-    191: "'", 222: "ijl‚‘’", 260: "|¦", 278: " !,./:;I[\\]ft·ìíîï", 333: "()-`r„ˆ‹“”˜›¡¨¯²³´¸¹",
-    334: "{}", 350: "•", 355: '"', 365: "º", 370: "ª", 389: "*", 400: "°", 469: "^",
-    500: "Jcksvxyz", 537: "¶", 556: "#$0123456789?L_abdeghnopqu€ƒ†‡–¢£¤¥§«µ»ðþ", 584: "+<=>~¬±×÷",
-    611: "FTZ¿ßø", 667: "&ABEKPSVXYÞ", 722: "CDHNRUwÐ", 737: "©®", 778: "GOQØ", 833: "Mm",
-    834: "¼½¾", 889: "%æ", 944: "Wœ", 1000: "…‰Œ—™Æ", 1015: "@",
-}  # fmt: skip
+    191: "'",
+    222: "ijl‚‘’",
+    260: "|¦",
+    278: " !,./:;I[\\]ft·ìíîï",
+    333: "()-`r„ˆ‹“”˜›¡¨¯²³´¸¹",
+    334: "{}",
+    350: "•",
+    355: '"',
+    365: "º",
+    370: "ª",
+    389: "*",
+    400: "°",
+    469: "^",
+    500: "Jcksvxyz",
+    537: "¶",
+    556: "#$0123456789?L_abdeghnopqu€ƒ†‡–¢£¤¥§«µ»ðþ",
+    584: "+<=>~¬±×÷",
+    611: "FTZ¿ßø",
+    667: "&ABEKPSVXYÞ",
+    722: "CDHNRUwÐ",
+    737: "©®",
+    778: "GOQØ",
+    833: "Mm",
+    834: "¼½¾",
+    889: "%æ",
+    944: "Wœ",
+    1000: "…‰Œ—™Æ",
+    1015: "@",
+}
 
 BOLD = {
-    238: "'", 278: " ,./I\\ijl‚‘’·", 280: "|¦", 333: "!()-:;[]`ftˆ‹˜›¡¨¯²³´¸¹", 350: "•", 365: "º",
-    370: "ª", 389: "*r{}", 400: "°",
-    474: '"', 500: "z„“”", 556: "#$0123456789J_aceksvxy€ƒ†‡–¢£¤¥§«¶»",
-    584: "+<=>^~¬±×÷", 611: "?FLTZbdghnopquµ¿ßðøþ", 667: "EPSVXYÞ", 722: "&ABCDHKNRUÐ", 737: "©®",
-    778: "GOQwØ", 833: "M", 834: "¼½¾", 889: "%mæ", 944: "Wœ", 975: "@", 1000: "…‰Œ—™Æ",
-}  # fmt: skip
+    238: "'",
+    278: " ,./I\\ijl‚‘’·",
+    280: "|¦",
+    333: "!()-:;[]`ftˆ‹˜›¡¨¯²³´¸¹",
+    350: "•",
+    365: "º",
+    370: "ª",
+    389: "*r{}",
+    400: "°",
+    474: '"',
+    500: "z„“”",
+    556: "#$0123456789J_aceksvxy€ƒ†‡–¢£¤¥§«¶»",
+    584: "+<=>^~¬±×÷",
+    611: "?FLTZbdghnopquµ¿ßðøþ",
+    667: "EPSVXYÞ",
+    722: "&ABCDHKNRUÐ",
+    737: "©®",
+    778: "GOQwØ",
+    833: "M",
+    834: "¼½¾",
+    889: "%mæ",
+    944: "Wœ",
+    975: "@",
+    1000: "…‰Œ—™Æ",
+}
 
 # Symbol has codes of its own: consecutive letters from a code on, with the width of each.
 SYMBOL = (
-    (0x22, "∀", (713,)), (0x24, "∃", (549,)), (0x2D, "−", (549,)),
+    (0x22, "∀", (713,)),
+    (0x24, "∃", (549,)),
+    (0x2D, "−", (549,)),
     (0x41, "ΑΒΧΔΕΦΓΗΙ", (722, 667, 722, 612, 611, 763, 603, 722, 333)),
-    (0x4B, "ΚΛΜΝΟΠΘΡΣΤΥςΩΞΨΖ", (722, 686, 889, 722, 722, 768, 741, 556, 592, 611, 690, 439, 768,
-                                645, 795, 611)),
+    (
+        0x4B,
+        "ΚΛΜΝΟΠΘΡΣΤΥςΩΞΨΖ",
+        (722, 686, 889, 722, 722, 768, 741, 556, 592, 611, 690, 439, 768, 645, 795, 611),
+    ),
     (0x61, "αβχδεφγηι", (631, 549, 549, 494, 439, 521, 411, 603, 329)),
-    (0x6B, "κλμνοπθρστυϖωξψζ", (549, 549, 576, 521, 549, 549, 521, 549, 603, 439, 576, 713, 686,
-                                493, 686, 494)),
-    (0xA2, "′≤", (247, 549)), (0xA5, "∞", (713,)), (0xAB, "↔←↑→↓", (1042, 987, 603, 987, 603)),
-    (0xB2, "″≥", (411, 549)), (0xB5, "∝∂", (713, 494)), (0xB9, "≠≡≈", (549, 549, 549)),
-    (0xBF, "↵", (658,)), (0xD1, "∇", (713,)), (0xD5, "∏√⋅", (823, 549, 250)), (0xE5, "∑", (713,)),
-)  # fmt: skip
+    (
+        0x6B,
+        "κλμνοπθρστυϖωξψζ",
+        (549, 549, 576, 521, 549, 549, 521, 549, 603, 439, 576, 713, 686, 493, 686, 494),
+    ),
+    (0xA2, "′≤", (247, 549)),
+    (0xA5, "∞", (713,)),
+    (0xAB, "↔←↑→↓", (1042, 987, 603, 987, 603)),
+    (0xB2, "″≥", (411, 549)),
+    (0xB5, "∝∂", (713, 494)),
+    (0xB9, "≠≡≈", (549, 549, 549)),
+    (0xBF, "↵", (658,)),
+    (0xD1, "∇", (713,)),
+    (0xD5, "∏√⋅", (823, 549, 250)),
+    (0xE5, "∑", (713,)),
+)
 
-LIKE = {"\u00a0": " ", "\u00ad": "-", "▁": "_"}  # ▁ begins a word among sub-words
+SUBSTITUTES = {"\u00a0": " ", "\u00ad": "-", "▁": "_"}  # ▁ begins a word among sub-words
 
 
 @dataclass(frozen=True)
@@ -104,7 +161,9 @@ def is_lacking(letter: str) -> bool:
 def drawn(text: str) -> Iterator[str]:
     """The letters of a text, each with its accents; a control character is a space."""
     for letter in unicodedata.normalize("NFC", text):
-        yield LIKE.get(letter, " " if unicodedata.category(letter) in ("Cc", "Cf") else letter)
+        yield SUBSTITUTES.get(
+            letter, " " if unicodedata.category(letter) in ("Cc", "Cf") else letter
+        )
 
 
 def _letter(letter: str, bold: bool) -> tuple[str, int, int]:
@@ -152,7 +211,7 @@ NUMBERED = (
 def to_pdf(drawing: Drawing, mm: float | None = None) -> bytes:
     """The drawing on one page of its natural size, or ``mm`` millimetres wide."""
     drawing = _with_note(drawing)
-    scale = 1.0 if mm is None else mm / MM / drawing.width
+    scale = 1.0 if mm is None else mm / MM_PER_POINT / drawing.width
     paint = PdfPaint(drawing.height)
     marks = "\n".join(paint_mark(mark, paint) for mark in drawing.marks)
     content = f"{_n(scale)} 0 0 {_n(scale)} 0 0 cm\n{marks}\n".encode("latin-1")
@@ -212,7 +271,7 @@ def _(mark: Label, paint: PdfPaint) -> str:
     parts = runs(mark.text, mark.bold)
     width = mark.size * sum(run.width for run in parts)
     # Numbers of letters are longer than the letters, for which the layout left room.
-    narrow = min(1.0, width_of(mark.text, mark.size) / width) if width else 1.0
+    narrow = min(1.0, text_width(mark.text, mark.size) / width) if width else 1.0
     shift = {"start": 0.0, "middle": -0.5, "end": -1.0}[mark.anchor] * width * narrow
     cos, sin = math.cos(math.radians(mark.turn)), math.sin(math.radians(mark.turn))
     x, y = mark.x + shift * cos, paint.height - mark.y - shift * sin
@@ -226,9 +285,9 @@ def _with_note(drawing: Drawing) -> Drawing:
     texts = "".join(mark.text for mark in drawing.marks if isinstance(mark, Label))
     if not any(map(is_lacking, drawn(texts))):
         return drawing
-    lines = wrapped(NUMBERED, SMALL, drawing.width - 2 * MARGIN)
+    lines = wrapped(NUMBERED, SMALL_SIZE, drawing.width - 2 * MARGIN)
     labels = [
-        Label(MARGIN, drawing.height - MARGIN + 9 * (number + 1), line, SMALL, QUIET)
+        Label(MARGIN, drawing.height - MARGIN + 9 * (number + 1), line, SMALL_SIZE, QUIET)
         for number, line in enumerate(lines)
     ]
     height = drawing.height + 9 * len(lines)

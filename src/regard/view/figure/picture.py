@@ -19,26 +19,28 @@ from regard.errors import ArgumentError
 from regard.textbook.digits import tidy
 from regard.textbook.steps import lists
 from regard.typing import Array
-from regard.view.figure.drawing import Drawing
+from regard.view.figure.drawing import MAX_BOXES, Drawing, to_svg
+from regard.view.figure.heatmap import draw_heatmap
+from regard.view.figure.lines import check_card, draw_card, draw_lines
+from regard.view.figure.matplotlib_backend import check_installed, draw_bytes, is_installed
+from regard.view.figure.pdf import to_pdf
 
-LOOKS = ("query (looks)", "key (is looked at)")
+AXIS_TITLES = ("query (looks)", "key (is looked at)")
 
 KINDS = ("lines", "heatmap", "card")
 
 ENDINGS = (".svg", ".png", ".pdf", ".json", ".csv", ".html")
 
-FORMULA = ("=", "+", "-", "@", "\t", "\r")  # how a spreadsheet's formula begins
+FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")  # how a spreadsheet's formula begins
 
-MOST_LINES = 100
+MAX_LINES = 100
 
-MOST_BOXES = 48  # a side: beyond it an image inside the drawing is a fiftieth of the size
-
-MOST_WITHIN = 0.996  # of a large map's weights; the few beyond would leave all others white
+SHADED_SHARE = 0.996  # of a large map's weights: scaled by the rest, these would all be white
 
 
 @dataclass(frozen=True)
 class Picture:
-    """Weights (q, k) with the names of both sides; ``print`` says what it is, ``save`` keeps it.
+    """Weights (q, k) with the names of their rows and columns; ``save`` writes a file.
 
     ``kind`` is 'lines', 'heatmap' or, for sharing, 'card'; ``chosen`` rows stand out; ``page``
     makes the file that one can explore (.html).
@@ -51,7 +53,7 @@ class Picture:
     caption: str = ""
     provenance: str = ""
     chosen: tuple[int, ...] = ()
-    axes: tuple[str, str] = LOOKS
+    axes: tuple[str, str] = AXIS_TITLES
     what: str = "weights"
     threshold: float = 0.01
     page: Callable[[], str] | None = field(default=None, repr=False, compare=False)
@@ -59,32 +61,22 @@ class Picture:
     def __post_init__(self) -> None:
         check_kind(self.kind)
         if self.kind == "card":
-            from regard.view.figure.lines import check_card
-
             check_card(self)
         if self.kind == "lines" and self.what != "weights":
+            raise ArgumentError(f"lines show weights, but this is {self.what}: use kind='heatmap'.")
+        if self.kind == "lines" and max(self.weights.shape) > MAX_LINES:
             raise ArgumentError(
-                f"lines are as thick as weights, and this is {self.what}: say kind='heatmap'."
-            )
-        if self.kind == "lines" and max(self.weights.shape) > MOST_LINES:
-            raise ArgumentError(
-                f"lines need at most {MOST_LINES} words a side, but there are "
-                f"{max(self.weights.shape)}: say kind='heatmap'."
+                f"a picture with lines has room for {MAX_LINES} words a side, got "
+                f"{max(self.weights.shape)}: use kind='heatmap'."
             )
 
     @cached_property
     def drawing(self) -> Drawing:
         """The picture as marks on a sheet."""
         if self.kind == "lines":
-            from regard.view.figure.lines import draw_lines
-
             return draw_lines(self)
         if self.kind == "card":
-            from regard.view.figure.lines import draw_card
-
             return draw_card(self)
-        from regard.view.figure.heatmap import draw_heatmap
-
         return draw_heatmap(self)
 
     @cached_property
@@ -93,13 +85,13 @@ class Picture:
         finite = self.weights[np.isfinite(self.weights)]
         high = max(float(finite.max(initial=0.0)), -float(finite.min(initial=0.0))) or 1.0
         if self.root_scale and (finite > 0).sum() > 500:
-            high = float(np.quantile(finite[finite > 0], MOST_WITHIN))
+            high = float(np.quantile(finite[finite > 0], SHADED_SHARE))
         return (-high if finite.size and finite.min() < 0 else 0.0, high)
 
     @property
     def root_scale(self) -> bool:
         """True where shades follow the root: in a large map few weights are large."""
-        return self.what == "weights" and max(self.weights.shape) > MOST_BOXES
+        return self.what == "weights" and max(self.weights.shape) > MAX_BOXES
 
     def number(self, value: float) -> str:
         """A cell's number: whole percentages for weights."""
@@ -115,8 +107,6 @@ class Picture:
 
     def svg(self, mm: float | None = None) -> str:
         """The picture as SVG, ``mm`` millimetres wide where given."""
-        from regard.view.figure.drawing import to_svg
-
         return to_svg(self.drawing, mm)
 
     def save(self, path: str | Path, *, mm: float | None = None) -> Path:
@@ -129,9 +119,6 @@ class Picture:
         """Content of a file with this ending."""
         check_width(mm)
         if ending in (".png", ".pdf"):
-            from regard.view.figure.matplotlib_backend import draw_bytes, is_installed
-            from regard.view.figure.pdf import to_pdf
-
             if ending == ".pdf" and not is_installed():
                 return to_pdf(self.drawing, mm)
             return draw_bytes(self.drawing, ending[1:], mm)
@@ -150,8 +137,7 @@ class Picture:
     def _html(self) -> str:
         if self.page is None:
             raise ArgumentError(
-                "this picture has no page to explore behind it: save it as .svg, .png, .pdf, .json "
-                "or .csv."
+                "this picture has no page to explore: save it as .svg, .png, .pdf, .json or .csv."
             )
         return self.page()
 
@@ -200,15 +186,15 @@ def plain(name: str) -> str:
     >>> plain("=1+1"), plain("dog")
     ("'=1+1", 'dog')
     """
-    return f"'{name}" if name.startswith(FORMULA) else name
+    return f"'{name}" if name.startswith(FORMULA_STARTS) else name
 
 
 def check_ending(ending: str) -> str:
     """One of the endings that a picture can be saved under."""
     if ending not in ENDINGS:
         raise ArgumentError(
-            f"a picture's name needs to end in {', '.join(ENDINGS[:-1])} or {ENDINGS[-1]}, "
-            f"but its ending is {ending!r}."
+            f"a picture's file name must end in {', '.join(ENDINGS[:-1])} or {ENDINGS[-1]}, "
+            f"got {ending!r}."
         )
     return ending
 
@@ -217,19 +203,17 @@ def check_savable(path: Path) -> None:
     """Raise where a picture cannot be saved under this name, before it is made."""
     ending = check_ending(path.suffix.lower())
     if ending == ".png":
-        from regard.view.figure.matplotlib_backend import check_installed
-
         check_installed()
     check_writable(path)
 
 
 def check_kind(kind: str) -> None:
-    """Lines, a heatmap or a card."""
+    """Raise an ArgumentError for an unknown kind of picture."""
     if kind not in KINDS:
-        raise ArgumentError(f"kind needs to be 'lines', 'heatmap' or 'card', but it is {kind!r}.")
+        raise ArgumentError(f"kind must be 'lines', 'heatmap' or 'card', got {kind!r}.")
 
 
 def check_width(mm: float | None) -> None:
-    """A width that paper can have."""
+    """Raise an ArgumentError for a width that no paper has."""
     if mm is not None and not 10 <= mm <= 2000:
-        raise ArgumentError(f"mm needs a width from 10 to 2000 millimetres, but it is {mm!r}.")
+        raise ArgumentError(f"mm must be 10 to 2000, got {mm!r}.")

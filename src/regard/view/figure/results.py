@@ -1,4 +1,4 @@
-"""Builders of pictures: one head of a reading, one stage of steps, an observation."""
+"""Pictures of results: one head of a reading, one stage of steps, an observation."""
 
 from __future__ import annotations
 
@@ -17,20 +17,21 @@ from regard.textbook.steps import Steps
 from regard.transformer.combine import Mixed
 from regard.transformer.reading import Reading
 from regard.typing import Array
-from regard.view.figure.picture import LOOKS, MOST_LINES, Picture
+from regard.view.figure.picture import AXIS_TITLES, MAX_LINES, Picture
 from regard.view.page.regions import map_edges
+from regard.view.terminal.steps import formulas
 
-MOST_CELLS = 64  # a side: up to here an observation is drawn weight by weight
+MAX_CELLS = 64  # a side: up to here an observation is drawn weight by weight
 
 
-def picture_of_reading(
+def reading_picture(
     reading: Reading, layer: int | None, head: int | None, options: dict[str, Any]
 ) -> Picture:
     """One head, the highlight's where none is named; ``word`` stands out."""
     part, by = options.pop("part", "encoder"), options.pop("by", "words")
     word, weighted = options.pop("word", None), options.pop("weighted", None)
     queries, keys = reading.texts(part)
-    layer, head, query = _head_of(reading, part, layer, head, word)
+    layer, head, query = _head(reading, part, layer, head, word)
     chosen = _chosen(reading, part, by, query)
     weights = reading.weights(part, layer=layer, head=head, by=by, weighted=weighted)
     role = reading.model.roles.of(part).get((layer, head))
@@ -38,11 +39,16 @@ def picture_of_reading(
     caption = _caption(reading, part, layer, head, query)
     if weighted:
         name, caption = f"{name} (norm-weighted)", f"{NOTE[0].upper()}{NOTE[1:]}"
-    kind = options.pop("kind", None) or usual_kind(weights)
-    # The words of the page's address (web/read/read.js); what is as usual is left out.
-    state = {"part": part, "layer": layer, "head": head, "by": by if by == "tokens" else None,
-             "as": "map" if kind == "heatmap" else None,
-             "q": ".".join(map(str, chosen)) or None}  # fmt: skip
+    kind = options.pop("kind", None) or default_kind(weights)
+    # The fields of the page's address (web/read/read.js); defaults are left out.
+    state = {
+        "part": part,
+        "layer": layer,
+        "head": head,
+        "by": by if by == "tokens" else None,
+        "as": "map" if kind == "heatmap" else None,
+        "q": ".".join(map(str, chosen)) or None,
+    }
     return Picture(
         weights,
         (queries.names(by), keys.names(by)),
@@ -58,13 +64,13 @@ def picture_of_reading(
     )
 
 
-def usual_kind(weights: Array) -> str:
+def default_kind(weights: Array) -> str:
     """Lines while they can be distinguished, else a heatmap."""
-    return "lines" if max(weights.shape) <= MOST_LINES else "heatmap"
+    return "lines" if max(weights.shape) <= MAX_LINES else "heatmap"
 
 
-def picture_of_mixed(mixed: Mixed, kind: str = "heatmap", by: str = "words") -> Picture:
-    """A table made of many heads, with the sentence that says what it is and is not."""
+def mixed_picture(mixed: Mixed, kind: str = "heatmap", by: str = "words") -> Picture:
+    """A table combined from many heads, with the sentence that explains it."""
     weights = mixed.weights_qk if by == "words" else mixed.tokens_qk
     names = (mixed.queries.names(by), mixed.keys.names(by))
     title = mixed.name[:1].upper() + mixed.name[1:]
@@ -72,7 +78,7 @@ def picture_of_mixed(mixed: Mixed, kind: str = "heatmap", by: str = "words") -> 
     return Picture(weights, names, kind, title, mixed.explanation, provenance(sentence, by))
 
 
-def picture_of_steps(steps: Steps, stage: str, head: int, options: dict[str, Any]) -> Picture:
+def steps_picture(steps: Steps, stage: str, head: int, options: dict[str, Any]) -> Picture:
     """One stage of one head; lines where it is the weights between words."""
     sentence = options.pop("sentence", 0)
     array = matrix(steps, stage, head, sentence)
@@ -80,15 +86,13 @@ def picture_of_steps(steps: Steps, stage: str, head: int, options: dict[str, Any
     between = stage in BETWEEN_WORDS
     if not between:
         columns = tuple(str(i) for i in range(array.shape[1]))
-    axes = LOOKS if between else ("token", "feature")
-    from regard.view.terminal.steps import formulas
-
+    axes = AXIS_TITLES if between else ("token", "feature")
     heads = sizes(steps)[1]
     text = " ".join(words_of(steps, sentence))
     return Picture(
         array,
         (rows, columns),
-        options.pop("kind", None) or (usual_kind(array) if stage == "weights" else "heatmap"),
+        options.pop("kind", None) or (default_kind(array) if stage == "weights" else "heatmap"),
         stage + (f", head {head}" if heads > 1 else ""),
         f"{stage}: {formulas(steps)[stage]}.",
         provenance(f'"{text}"' if text else "", f"{array.shape[0]} × {array.shape[1]}"),
@@ -99,7 +103,7 @@ def picture_of_steps(steps: Steps, stage: str, head: int, options: dict[str, Any
     )
 
 
-def picture_of_observation(seen: Observation, head: Head, options: dict[str, Any]) -> Picture:
+def observation_picture(seen: Observation, head: Head, options: dict[str, Any]) -> Picture:
     """Every weight where there are few, else the map: means over blocks.
 
     ``between`` are two spans of tokens, (start, stop) each: every weight from the first to the
@@ -109,7 +113,7 @@ def picture_of_observation(seen: Observation, head: Head, options: dict[str, Any
     between = options.pop("between", None)
     if between is not None:
         return _picture_between(seen, index, between, options)
-    few = max(seen.queries, seen.keys) <= MOST_CELLS and _has_weights(seen)
+    few = max(seen.queries, seen.keys) <= MAX_CELLS and _has_weights(seen)
     array: Any = seen.tile(slice(None), slice(None), index) if few else _map(seen, index)
     weights = np.asarray(array, np.float64).reshape(array.shape[-2:])
     words = options.pop("words", None)
@@ -126,11 +130,12 @@ def picture_of_observation(seen: Observation, head: Head, options: dict[str, Any
         options.pop("kind", "heatmap"),
         options.pop("title", title[:1].upper() + title[1:] or "Attention"),
         "Every weight." if single else _block_caption(edges),
-        provenance(_excerpt(texts[0]), count(seen.queries, "query", "queries"),
-                    count(seen.keys, "key")),
+        provenance(
+            _excerpt(texts[0]), count(seen.queries, "query", "queries"), count(seen.keys, "key")
+        ),
         page=_page(seen, {}),
         **options,
-    )  # fmt: skip
+    )
 
 
 def _picture_between(
@@ -157,24 +162,25 @@ def _picture_between(
         options.pop("title", title[:1].upper() + title[1:]),
         f"Every weight from tokens {written[0]} to tokens {written[1]}; the rest of each row is "
         "on other keys.",
-        provenance(_excerpt(texts[0]), count(seen.queries, "query", "queries"),
-                   count(seen.keys, "key")),
+        provenance(
+            _excerpt(texts[0]), count(seen.queries, "query", "queries"), count(seen.keys, "key")
+        ),
         page=_page(seen, {}),
         **options,
-    )  # fmt: skip
+    )
 
 
 def _spans(between: Any, sizes: tuple[int, int]) -> list[tuple[int, int]]:
     if np.shape(between) != (2, 2):
         raise ArgumentError(
-            "between needs two spans, (start, stop) of the queries and of the keys, but it is "
+            "between must be two spans, (start, stop) of the queries and of the keys, got "
             f"{between!r}."
         )
     spans = [(int(start), int(stop)) for start, stop in between]
     for (start, stop), size in zip(spans, sizes, strict=True):
         if not 0 <= start < stop <= size:
             raise ArgumentError(
-                f"between needs 0 <= start < stop <= {size}, but a span is ({start}, {stop})."
+                f"between must have 0 <= start < stop <= {size}, got ({start}, {stop})."
             )
     return spans
 
@@ -194,7 +200,7 @@ def _excerpt(tokens: Any) -> str:
     return f'"{text}"' if 0 < len(text) <= 120 else f'"{text[:117]}..."' if text else ""
 
 
-def _head_of(
+def _head(
     reading: Reading, part: str, layer: int | None, head: int | None, word: str | int | None
 ) -> tuple[int, int, int | None]:
     """The head asked for or the highlight's, and the word that stands out."""
@@ -203,7 +209,7 @@ def _head_of(
         return link.layer, link.head, link.query
     if layer is None or head is None:
         raise ArgumentError(
-            f"a picture of {part!r} needs a layer and a head: say layer=0, head=0, for instance."
+            f"a picture of {part!r} needs a layer and a head, such as layer=0, head=0."
         )
     words = reading.texts(part)[0].words
     return layer, head, None if word is None else word_position(words, word)

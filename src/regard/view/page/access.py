@@ -22,7 +22,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from regard.errors import ArgumentError, RegardError
 
-BYTES = 24
+TOKEN_BYTES = 24
 
 LAUNCH_PAGE = """<!doctype html>
 <meta charset="utf-8">
@@ -34,15 +34,18 @@ LAUNCH_PAGE = """<!doctype html>
 
 
 def new_token() -> str:
-    """A token that nobody can guess, in letters that an address may hold."""
-    return secrets.token_urlsafe(BYTES)
+    """A random token, safe in a URL."""
+    return secrets.token_urlsafe(TOKEN_BYTES)
 
 
 class Access:
     """Whether a request carries the token: in its cookie, as a bearer, or in the first address."""
 
     def __init__(self, token: str, port: int) -> None:
-        self._token, self.cookie = token, f"regard-{port}"  # cookies know hosts, but not ports
+        self._token, self.cookie = (
+            token,
+            f"regard-{port}",
+        )  # cookies are shared by all ports of a host
 
     def allows(self, scope: Scope) -> bool:
         """Whether a request may be served."""
@@ -65,7 +68,7 @@ class Access:
         yield token if kind.lower() == "bearer" else ""
 
     def _matches(self, token: str) -> bool:
-        # In constant time: how long a refusal takes says nothing about the token.
+        # In constant time, so that the time of a refusal reveals nothing about the token.
         return secrets.compare_digest(token.encode(), self._token.encode())
 
 
@@ -73,8 +76,8 @@ class Access:
 def launch_page(address: str) -> Iterator[str]:
     """The URL of a private file that leads the browser to ``address``.
 
-    Arguments of a process can be read by every user of a machine; so the browser is started with
-    the name of this file, and not with the token.
+    Every user of a machine can read the arguments of a process, so the browser is started with
+    the name of this file instead of the token.
     """
     text = LAUNCH_PAGE.format(address=escape(address))
     path = _private_file(text)
@@ -94,11 +97,11 @@ def _private_file(text: str) -> Path:
     return Path(name)
 
 
-LARGEST_BODY = 256 * 1024  # a sentence has at most 256 tokens, a table of one's own a few kB
+MAX_BODY_BYTES = 256 * 1024  # a sentence has at most 256 tokens, a user's own table a few kB
 
-NAMES = ("127.0.0.1", "localhost")
+HOST_NAMES = ("127.0.0.1", "localhost")
 
-HEADERS = {
+SECURITY_HEADERS = {
     "Content-Security-Policy": (
         "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; "
         "connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
@@ -110,17 +113,18 @@ HEADERS = {
     "Cache-Control": "no-store",
 }
 
-TOO_LARGE = (
-    "This is too much at once: the page takes up to {most} kB in one request, and {received} came. "
-    "Give one sentence, or open a long text as a file: regard open FILE.regard."
+TOO_LARGE_MESSAGE = (
+    "This is too long: the page takes up to {most} kB in one request, got {received}. "
+    "Enter one sentence, or open a long text as a file: regard open FILE.regard."
 )
 
-STRANGER = (
-    "This page belongs to whoever started it: open the address that regard open printed, "
-    "with its token."
+NOT_ALLOWED_MESSAGE = (
+    "This page is private: open the address that `regard open` printed, with its token."
 )
 
-BROKEN = "Something went wrong inside regard; the window where it was started says what."
+INTERNAL_ERROR_MESSAGE = (
+    "Something went wrong inside regard; see the terminal where it was started."
+)
 
 log = logging.getLogger("regard")
 
@@ -138,7 +142,7 @@ class Guard:
 
     def __init__(self, app: ASGIApp, port: int, access: Access) -> None:
         self.app, self.access = app, access
-        self.hosts = frozenset(f"{name}:{port}" for name in NAMES)
+        self.hosts = frozenset(f"{name}:{port}" for name in HOST_NAMES)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":  # no websockets; lifespan goes through
@@ -152,16 +156,16 @@ class Guard:
             if message["type"] == "http.response.start":
                 started = True
                 headers = MutableHeaders(scope=message)
-                headers.update(HEADERS)
+                headers.update(SECURITY_HEADERS)
                 if message["status"] == 200 and self.access.is_first_visit(scope):
                     headers["Set-Cookie"] = self.access.set_cookie()
             await send(message)
 
         try:
             self.check(scope)
-            # With an app in its scope the router raises what it cannot find, for us to say.
+            # With an app in its scope the router raises for an unknown path, which is handled here.
             await self.app({**scope, "app": self}, _limited(receive), safe_send)
-        except Exception as error:  # the last place where an error can become a sentence
+        except Exception as error:  # the last place where an error can become a message
             if started:
                 raise
             await response_to(error)(scope, receive, safe_send)
@@ -174,13 +178,13 @@ class Guard:
             raise RefusedError(421, f"This page answers to {self._names()}, not to {host[:80]!r}.")
         origin = headers.get("origin")
         if origin is not None and origin != f"http://{host}":
-            raise RefusedError(403, "Another site asked for this; the page answers only to itself.")
+            raise RefusedError(403, "Requests from other sites are refused.")
         if not _is_same_origin(headers) and not _is_navigation(scope, headers):
-            raise RefusedError(403, "Another site asked for this; the page answers only to itself.")
+            raise RefusedError(403, "Requests from other sites are refused.")
         if not self.access.allows(scope):
-            raise RefusedError(403, STRANGER)
+            raise RefusedError(403, NOT_ALLOWED_MESSAGE)
         length = headers.get("content-length", "0")
-        if not length.isdecimal() or int(length) > LARGEST_BODY:
+        if not length.isdecimal() or int(length) > MAX_BODY_BYTES:
             raise too_large(int(length) if length.isdecimal() else 0)
 
     def _names(self) -> str:
@@ -189,20 +193,20 @@ class Guard:
 
 def response_to(error: Exception) -> JSONResponse:
     """Any error as a status and one sentence."""
-    if isinstance(error, ClientDisconnect):  # where it is still there, it is we who leave
+    if isinstance(error, ClientDisconnect):  # or the server is being stopped
         return error_response("The explorer is being stopped.", 503)
     if isinstance(error, RefusedError):
         return error_response(error.sentence, error.status)
     if isinstance(error, RegardError):
         return error_response(str(error), 400)
     if isinstance(error, HTTPException):
-        return error_response(f"There is nothing here ({error.detail}).", error.status_code)
+        return error_response(f"Not found ({error.detail}).", error.status_code)
     log.error("an error in the explorer", exc_info=error)
-    return error_response(BROKEN, 500)
+    return error_response(INTERNAL_ERROR_MESSAGE, 500)
 
 
 def error_response(sentence: str, status: int) -> JSONResponse:
-    """An error for the page to show; the connection ends where its request was cut short."""
+    """An error for the page to show; a request that was cut short closes its connection."""
     close = {"Connection": "close"} if status == 413 else None
     return JSONResponse({"error": sentence}, status, headers=close)
 
@@ -210,7 +214,9 @@ def error_response(sentence: str, status: int) -> JSONResponse:
 def too_large(size: int) -> RefusedError:
     """A body beyond the limit."""
     received = f"{size / 1024:,.0f} kB" if size else "more"
-    return RefusedError(413, TOO_LARGE.format(most=LARGEST_BODY // 1024, received=received))
+    return RefusedError(
+        413, TOO_LARGE_MESSAGE.format(most=MAX_BODY_BYTES // 1024, received=received)
+    )
 
 
 def json_fields(body: bytes) -> Mapping[str, Any]:
@@ -220,17 +226,16 @@ def json_fields(body: bytes) -> Mapping[str, Any]:
     except (ValueError, RecursionError):
         fields = None
     if not isinstance(fields, dict):
-        raise ArgumentError("a request needs a JSON object, but it is none.")
+        raise ArgumentError("a request must be a JSON object.")
     if _has_surrogate(fields):
         raise ArgumentError(
-            "a request needs text in whole characters, but it holds half of one (a lone "
-            "surrogate): take it out."
+            "a request must not contain a lone surrogate, half of a character: remove it."
         )
     return fields
 
 
 def _has_surrogate(fields: Mapping[str, Any]) -> bool:
-    """Whether any text holds half of a UTF-16 pair, which no encoding can carry further."""
+    """Whether any text has a lone surrogate, which UTF-8 cannot encode."""
     try:
         json.dumps(fields, ensure_ascii=False).encode()
     except UnicodeEncodeError:
@@ -239,12 +244,12 @@ def _has_surrogate(fields: Mapping[str, Any]) -> bool:
 
 
 def _is_same_origin(headers: Headers) -> bool:
-    """Whether the browser says that the page itself sent it; other programs say nothing."""
+    """Whether the page itself sent the request; programs other than browsers send no header."""
     return headers.get("sec-fetch-site", "same-origin") in ("same-origin", "none")
 
 
 def _is_navigation(scope: Scope, headers: Headers) -> bool:
-    """Whether it is a link to the page itself, followed from elsewhere."""
+    """Whether a link to the page was followed from elsewhere."""
     to_page = scope["method"] == "GET" and scope["path"] == "/"
     return to_page and headers.get("sec-fetch-mode") == "navigate"
 
@@ -257,7 +262,7 @@ def _limited(receive: Receive) -> Receive:
         nonlocal received
         message = await receive()
         received += len(message.get("body", b""))
-        if received > LARGEST_BODY:
+        if received > MAX_BODY_BYTES:
             raise too_large(received)
         return message
 

@@ -23,19 +23,22 @@ from typing import Any
 import numpy as np
 
 from regard.errors import ArgumentError
+from regard.experiments.residual import ResidualRun
 from regard.transformer.reading import Reading
 from regard.transformer.roles import PARTS
 from regard.typing import Array
-from regard.view.page.maps import THUMBNAIL, Layer, MapSource, small
-from regard.view.page.regions import Region, region_of
+from regard.view.page.maps import THUMBNAIL_CELLS, Layer, MapSource, shrink
+from regard.view.page.readings import as_page
+from regard.view.page.regions import Region, region_cells
+from regard.view.page.steps import layer_data, next_words_data, reading_data
 
-MOST_EXACT = 150_000  # weights in all: up to here every weight in float32
+MAX_FLOAT32_WEIGHTS = 150_000  # up to here every weight is stored in float32
 
-MOST_DENSE = 700_000  # up to here every weight in float16
+MAX_FLOAT16_WEIGHTS = 700_000  # up to here every weight is stored in float16
 
-MOST_ENTRIES = 3_200_000  # beyond, so many of the largest ones, about 10 MB of page
+MAX_LARGEST_WEIGHTS = 3_200_000  # beyond it only the largest ones, about 10 MB of page
 
-MOST_IN_ROW, LEAST_IN_ROW = 40, 4
+MAX_PER_ROW, MIN_PER_ROW = 40, 4
 
 
 @dataclass
@@ -69,16 +72,16 @@ class Form:
 
 
 def choose_form(rows: int, columns: int) -> Form:
-    """The most precise form that stays small, for so many rows of all tables together.
+    """The most precise form that stays small, for this number of rows over all tables.
 
     >>> choose_form(144 * 64, 64).name, choose_form(144 * 512, 512)
     ('float16', Form(name='largest', per_row=40))
     """
-    if rows * columns <= MOST_EXACT:
+    if rows * columns <= MAX_FLOAT32_WEIGHTS:
         return Form("float32")
-    if rows * columns <= MOST_DENSE:
+    if rows * columns <= MAX_FLOAT16_WEIGHTS:
         return Form("float16")
-    per_row = max(LEAST_IN_ROW, min(MOST_IN_ROW, MOST_ENTRIES // max(1, rows)))
+    per_row = max(MIN_PER_ROW, min(MAX_PER_ROW, MAX_LARGEST_WEIGHTS // max(1, rows)))
     return Form("largest", min(per_row, columns))
 
 
@@ -122,8 +125,12 @@ def _largest(weights_qk: Array, per_row: int) -> tuple[bytes, float]:
     starts = np.cumsum(counts_q)[:-1]
     starts = starts[starts < len(keys)]
     steps[starts] = keys[starts]
-    parts = (counts_q.astype("<u2"), steps.astype("<u2"), weights.astype("<f2"),
-             rest_q.astype("<f2"))  # fmt: skip
+    parts = (
+        counts_q.astype("<u2"),
+        steps.astype("<u2"),
+        weights.astype("<f2"),
+        rest_q.astype("<f2"),
+    )
     return b"".join(map(planes, parts)), float(rest_q.mean()) if rows else 0.0
 
 
@@ -138,14 +145,14 @@ class CellBudget:
     pairs: int
 
 
-FILE = CellBudget(2_000_000, 600_000)
+FILE_BUDGET = CellBudget(2_000_000, 600_000)
 
 
-CELL = CellBudget(150_000, 50_000)  # of a notebook, which keeps every output
+NOTEBOOK_BUDGET = CellBudget(150_000, 50_000)  # of a notebook, which keeps every output
 
 
-def embed_map(source: MapSource, blobs: Blobs, budget: CellBudget = FILE) -> dict[str, Any]:
-    """Every head at one resolution; the page says that it can be shown no finer."""
+def embed_map(source: MapSource, blobs: Blobs, budget: CellBudget = FILE_BUDGET) -> dict[str, Any]:
+    """Every head at one resolution, which the page marks as final."""
     heads = sum(len(layer.heads) for layer in source.layers)
     cells = next((x for x in RESOLUTIONS if heads * x * x <= budget.cells), RESOLUTIONS[-1])
     about = source.about()
@@ -178,15 +185,17 @@ def _embed_layer(layer: Layer, cells: int, blobs: Blobs) -> list[dict[str, Any]]
     seen = layer.seen
     full = Region((0, seen.queries), (0, seen.keys), (cells, cells))
     if not seen.queries or not seen.keys:
-        raise ArgumentError("a map needs at least one query and one key, but there are none.")
+        raise ArgumentError("a map needs at least one query and one key.")
     return [_embed_head(layer, index, full, blobs) for index in layer.heads]
 
 
 def _embed_head(layer: Layer, index: Any, full: Region, blobs: Blobs) -> dict[str, Any]:
-    shown = region_of(layer.seen, index, full, thorough=True, check=lambda: None)
+    shown = region_cells(layer.seen, index, full, thorough=True, check=lambda: None)
     rows, columns = shown.values_rc.shape
-    strips = {"received": layer.strip("received", index, shown.column_edges),
-              "entropy": layer.strip("entropy", index, shown.row_edges)}  # fmt: skip
+    strips = {
+        "received": layer.strip("received", index, shown.column_edges),
+        "entropy": layer.strip("entropy", index, shown.row_edges),
+    }
     present = [strip for strip in strips.values() if strip is not None]
     numbers: Array = np.concatenate([shown.values_rc.reshape(-1), *present])
     single = rows == layer.seen.queries and columns == layer.seen.keys
@@ -205,7 +214,7 @@ def _embed_head(layer: Layer, index: Any, full: Region, blobs: Blobs) -> dict[st
 
 
 def _embed_best(layers: Sequence[Layer], pairs: int, blobs: Blobs) -> dict[str, Any] | None:
-    """As many best keys of each query as fit; a float32 holds any key's number exactly."""
+    """The best keys of each query, as many as fit; float32 holds the numbers of keys exactly."""
     if any("top_keys" not in layer.seen.facts for layer in layers):
         return None
     queries = max(layer.seen.queries for layer in layers)
@@ -243,41 +252,34 @@ class Tables:
 def embed_reading(reading: Reading, blobs: Blobs, state: Mapping[str, Any]) -> dict[str, Any]:
     """A reading as the page takes it, with its tables, and the steps of the head it opens at."""
     data = embed_weights(reading, blobs) | {"views": ["read", "steps"]}
-    if state.get("view") == "steps":  # megabytes, for who asked for them
+    if state.get("view") == "steps":  # megabytes, so only on request
         data |= _path(reading, blobs, state)
     return data | {"steps": _steps(reading, blobs, state)}
 
 
 def embed_weights(reading: Reading, blobs: Blobs) -> dict[str, Any]:
     """The reading and its tables alone, small enough for a notebook, which keeps every output."""
-    from regard.view.page.readings import as_page
-
     tables = {part: _tables(reading, part) for part in PARTS}
     return embed_tables(as_page(reading), tables, blobs)
 
 
 def _steps(reading: Reading, blobs: Blobs, state: Mapping[str, Any]) -> dict[str, Any]:
-    from regard.view.page.steps import data_of_reading
-
     link = reading.highlight().link
     part = state.get("part", "encoder")
     layer, head = state.get("layer", link.layer), state.get("head", link.head)
     # Leaving the positions out needs the model, which stays behind.
-    data = replace(data_of_reading(reading, part, layer, head), position=False)
+    data = replace(reading_data(reading, part, layer, head), position=False)
     return {f"{part} {layer} {head}": blobs.add(data.to_bytes())}
 
 
 def _path(reading: Reading, blobs: Blobs, state: Mapping[str, Any]) -> dict[str, Any]:
     """The layer around the head that the steps open at, and the next words."""
-    from regard.experiments.residual import ResidualRun
-    from regard.view.page.steps import data_of_layer, data_of_next_words
-
     run, part = ResidualRun.of(reading), state.get("part", "encoder")
     layer = state.get("layer", reading.highlight().link.layer)
-    layers = {f"{part} {layer}": blobs.add(data_of_layer(run, part, layer).to_bytes())}
+    layers = {f"{part} {layer}": blobs.add(layer_data(run, part, layer).to_bytes())}
     if part == "encoder":
         return {"layers": layers}
-    return {"layers": layers, "next": blobs.add(data_of_next_words(run).to_bytes())}
+    return {"layers": layers, "next": blobs.add(next_words_data(run).to_bytes())}
 
 
 def embed_tables(
@@ -314,12 +316,20 @@ def _embed_part(part: Tables, form: Form, blobs: Blobs) -> tuple[dict[str, Any],
         content, missing = pack_table(weights_qk, form)
         spans[name] = blobs.add(content)
         left_out.append(missing)
-    shrunk = small(part.weights_lhqk, THUMBNAIL)
+    shrunk = shrink(part.weights_lhqk, THUMBNAIL_CELLS)
     rows, columns = part.weights_lhqk.shape[-2:]
-    thumbnails = {"rows": shrunk.shape[-2], "columns": shrunk.shape[-1],
-                  "blob": blobs.add(small_picture(shrunk))}  # fmt: skip
-    data = {"form": form.name, "rows": rows, "columns": columns, "blobs": spans,
-            "thumbnails": thumbnails}  # fmt: skip
+    thumbnails = {
+        "rows": shrunk.shape[-2],
+        "columns": shrunk.shape[-1],
+        "blob": blobs.add(small_picture(shrunk)),
+    }
+    data = {
+        "form": form.name,
+        "rows": rows,
+        "columns": columns,
+        "blobs": spans,
+        "thumbnails": thumbnails,
+    }
     return data, left_out
 
 

@@ -21,12 +21,13 @@ from regard.watcher.files.watched_file import FORMAT as SEEN
 from regard.watcher.files.watched_file import VERSION as SEEN_VERSION
 from regard.watcher.files.watched_file import StoredLayers
 from regard.watcher.layer import LayerObservation
+from regard.watcher.measures.head_report import report
 from regard.watcher.seen import Seen
 
-THUMBNAIL = 24  # cells on a side
+THUMBNAIL_CELLS = 24  # a side
 
 
-def small(weights_lhqk: Array, most: int) -> Array:
+def shrink(weights_lhqk: Array, most: int) -> Array:
     """Each head's picture in at most ``most`` x ``most`` cells; a cell is its largest weight.
 
     >>> small(np.eye(4)[None, None], 2)[0, 0].tolist()
@@ -71,7 +72,7 @@ def _subsampled_part(part: Problem, heads: slice, rows: Array) -> Problem:
     )
 
 
-MOST_TEXT = 4096  # tokens in one answer
+MAX_TEXT_TOKENS = 4096  # in one response
 
 
 @dataclass(frozen=True)
@@ -92,15 +93,21 @@ class Layer:
         """Names and sizes for the page."""
         names = [", ".join(str(i) for i in index) if index else "0" for index in self.heads]
         facts = [x for x in ("received", "entropy", "map", "top_keys") if x in self.seen.facts]
-        return {"name": self.name, "heads": names, "queries": self.seen.queries,
-                "keys": self.seen.keys, "facts": facts, "fine": bool(self.seen.parts),
-                "text": bool(self.queries) or bool(self.keys)}  # fmt: skip
+        return {
+            "name": self.name,
+            "heads": names,
+            "queries": self.seen.queries,
+            "keys": self.seen.keys,
+            "facts": facts,
+            "fine": bool(self.seen.parts),
+            "text": bool(self.queries) or bool(self.keys),
+        }
 
     def text(self, side: Any, start: Any, stop: Any) -> list[str]:
         """A segment of the tokens of the queries or the keys; empty where the file has no text."""
         tokens = self.keys if side == "key" else self.queries
         first = bounded_integer("from", start, 0, len(tokens))
-        return list(tokens[first : bounded_integer("to", stop, first, first + MOST_TEXT)])
+        return list(tokens[first : bounded_integer("to", stop, first, first + MAX_TEXT_TOKENS)])
 
     def strip(self, fact: str, index: HeadIndex, bounds: Array) -> Array | None:
         """Means of a fact along an axis, one for each cell; None where it was not observed."""
@@ -130,8 +137,11 @@ class MapSource:
 
     def about(self) -> dict[str, Any]:
         """Names and sizes, which the page needs before it requests numbers."""
-        return {"name": self.name, "layers": [layer.about() for layer in self.layers],
-                "notes": list(self.notes)}  # fmt: skip
+        return {
+            "name": self.name,
+            "layers": [layer.about() for layer in self.layers],
+            "notes": list(self.notes),
+        }
 
     def layer(self, number: Any) -> Layer:
         """A layer by its number."""
@@ -143,18 +153,18 @@ def open_file(path: Path) -> MapSource:
     header, arrays = mapped_arrays(path)
     if isinstance(header, dict) and header.get("format") == SEEN:
         check_header(header, path, SEEN, SEEN_VERSION)
-        return source_of_watched(Seen(StoredLayers(header, arrays, unread)), path.name)
+        return watched_source(Seen(StoredLayers(header, arrays, unread)), path.name)
     check_header(header, path)
-    return source_of_observation(observation_of(header, arrays, unread), path.name)
+    return observation_source(observation_of(header, arrays, unread), path.name)
 
 
-def source_of_observation(seen: Observation, name: str = "observation") -> MapSource:
-    """A single observation, with its tokens where it has names for them."""
+def observation_source(seen: Observation, name: str = "observation") -> MapSource:
+    """The map source of one observation, with its tokens where it has any."""
     return MapSource(name, (_layer(seen, getattr(seen, "name", "") or "attention"),), seen.notes)
 
 
-def source_of_watched(seen: Seen, name: str = "model") -> MapSource:
-    """Every watched layer of every sentence."""
+def watched_source(seen: Seen, name: str = "model") -> MapSource:
+    """The map source of a watched model: every layer of every sentence."""
     layers = []
     for number in range(seen.sentences) if seen._sentence is None else (seen._sentence,):
         before = f"sentence {number}, " if seen.sentences > 1 else ""
@@ -172,16 +182,12 @@ def _layer(seen: Observation, name: str) -> Layer:
 def bounded_integer(name: str, number: Any, least: int, most: int) -> int:
     """A whole number of a request, checked to be within bounds."""
     if not isinstance(number, int) or isinstance(number, bool) or not least <= number <= most:
-        raise ArgumentError(
-            f"{name} needs a whole number from {least} to {most}, but it is {number!r}."
-        )
+        raise ArgumentError(f"{name} must be {least}-{most}, got {number!r}.")
     return number
 
 
-def labels_of(layers: list[tuple[LayerKey, LayerObservation]]) -> dict[str, Any]:
+def head_labels(layers: list[tuple[LayerKey, LayerObservation]]) -> dict[str, Any]:
     """The label of each head's measures, short and in full; None where nothing was measured."""
-    from regard.watcher.measures.head_report import report
-
     if any(layer.measures is None for _, layer in layers):
         return {"roles": None, "described_roles": None}
     heads = layers[0][1].leading[-1]
@@ -191,14 +197,14 @@ def labels_of(layers: list[tuple[LayerKey, LayerObservation]]) -> dict[str, Any]
     return {"roles": roles, "described_roles": described}
 
 
-MOST_HEADS = 4096
+MAX_HEADS = 4096
 
-LAYER = " layer "  # between the name of a part and the number of its layer
+LAYER_SEPARATOR = " layer "  # between the name of a part and the number of its layer
 
 
 def head_parts(source: MapSource) -> list[dict[str, Any]]:
     """Parts of a file with their layers, heads and labels; empty where there are too many heads."""
-    if sum(len(layer.heads) for layer in source.layers) > MOST_HEADS:
+    if sum(len(layer.heads) for layer in source.layers) > MAX_HEADS:
         return []
     return [_part(name, layers) for name, layers in _by_part(source).items()]
 
@@ -209,7 +215,7 @@ def head_thumbnails(source: MapSource, part: Any) -> Array | None:
     if not layers or any("map" not in layer.seen.facts for layer in layers):
         return None
     maps = [np.asarray(x.seen.map).reshape(-1, *x.seen.map.shape[-2:]) for x in layers]
-    thumbnails = [small(map_hrc, THUMBNAIL) for map_hrc in maps]
+    thumbnails = [shrink(map_hrc, THUMBNAIL_CELLS) for map_hrc in maps]
     alike = all(x.shape == thumbnails[0].shape for x in thumbnails)
     return np.stack(thumbnails) if alike else None
 
@@ -218,7 +224,7 @@ def _by_part(source: MapSource) -> dict[str, list[Layer]]:
     """Layers by the names of their parts; those with another number of heads are left out."""
     parts: dict[str, list[Layer]] = {}
     for layer in source.layers:
-        own = parts.setdefault(layer.name.partition(LAYER)[0], [])
+        own = parts.setdefault(layer.name.partition(LAYER_SEPARATOR)[0], [])
         if not own or len(own[0].heads) == len(layer.heads):
             own.append(layer)
     return parts
@@ -226,8 +232,14 @@ def _by_part(source: MapSource) -> dict[str, list[Layer]]:
 
 def _part(name: str, layers: list[Layer]) -> dict[str, Any]:
     labels = _labels(layers)
-    return {"name": name, "title": name, "about": "", "layers": len(layers),
-            "heads": len(layers[0].heads), **labels}  # fmt: skip
+    return {
+        "name": name,
+        "title": name,
+        "about": "",
+        "layers": len(layers),
+        "heads": len(layers[0].heads),
+        **labels,
+    }
 
 
 def _labels(layers: list[Layer]) -> dict[str, Any]:
@@ -238,4 +250,4 @@ def _labels(layers: list[Layer]) -> dict[str, Any]:
     ]
     if len(watched) < len(layers):
         return {"roles": None, "described_roles": None}
-    return labels_of(watched)
+    return head_labels(watched)

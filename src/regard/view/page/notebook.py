@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from regard.view.page.maps import MapSource
 
 
-HEIGHT = 680  # of a frame until its page has said how high it is
+FRAME_PIXELS = 680  # of a frame until its page has said how high it is
 
 # Runs in notebooks that are trusted; a frame tells its own height alone (web/lib/host_frame.js).
 RESIZE = """<script>
@@ -29,9 +29,9 @@ window.regardHeights ||= addEventListener("message", ({ source, data }) => {
 }) || true;
 </script>"""
 
-LARGEST = 2_000_000  # characters of one cell's output
+MAX_OUTPUT_CHARACTERS = 2_000_000  # characters of one cell's output
 
-MOST_WEIGHTS = 700_000  # of all heads of a watched model; beyond, its maps are shown
+MAX_WEIGHTS = 700_000  # of all heads of a watched model; beyond, its maps are shown
 
 
 def in_notebook(thing: Any) -> str:
@@ -43,7 +43,7 @@ def in_notebook(thing: Any) -> str:
     return f"<div>{shown}<details><summary>As text</summary>{text}</details></div>"
 
 
-def framed(html: str, title: str, height: int = HEIGHT) -> str:
+def framed(html: str, title: str, height: int = FRAME_PIXELS) -> str:
     """A document inside the notebook's: it runs its own scripts and reaches nothing else."""
     return (
         f'<iframe data-regard title="{escape(title)}" '
@@ -64,7 +64,7 @@ def _shown(thing: Any, title: str) -> str:
         frame = framed(_page(thing), title)
     except RegardError:
         return ""
-    if len(frame) <= LARGEST:
+    if len(frame) <= MAX_OUTPUT_CHARACTERS:
         return frame
     try:
         return as_image(thing.picture().svg(), title)
@@ -85,21 +85,21 @@ def _page(thing: Any) -> str:
 def _embedded(thing: Any, blobs: Blobs) -> dict[str, Any]:
     from regard.engine.observation import Observation
     from regard.transformer.reading import Reading
-    from regard.view.page.embed import CELL, embed_map, embed_weights
-    from regard.view.page.maps import source_of_observation, source_of_watched
+    from regard.view.page.embed import NOTEBOOK_BUDGET, embed_map, embed_weights
+    from regard.view.page.maps import observation_source, watched_source
     from regard.view.page.single_file import embed
     from regard.watcher.seen import Seen
 
     if isinstance(thing, Reading):
         return embed_weights(thing, blobs)
     if isinstance(thing, Observation):
-        return embed_map(source_of_observation(thing), blobs, CELL)
+        return embed_map(observation_source(thing), blobs, NOTEBOOK_BUDGET)
     if isinstance(thing, Seen):
-        source = source_of_watched(thing)
+        source = watched_source(thing)
         if not source.layers:
             raise NotAskedError("nothing was seen yet: call the model inside the block.")
-        if _weights(source) > MOST_WEIGHTS:
-            return embed_map(source, blobs, CELL)
+        if _weights(source) > MAX_WEIGHTS:
+            return embed_map(source, blobs, NOTEBOOK_BUDGET)
     data = embed(thing, blobs, {})
     data.pop("at", None)
     return data
@@ -136,16 +136,18 @@ def widget(thing: Any) -> Any:
     """
     if importlib.util.find_spec("anywidget") is None:
         raise BackendError(
-            "a widget needs anywidget, and it is not installed: pip install '.[notebook]'. Without "
-            "it the result shows the same page, and nothing comes back to Python."
+            "a widget needs anywidget, which is not installed: pip install 'regard[notebook]'. "
+            "Without it the result shows the same page, but no selection comes back to Python."
         )
     page = framed_content(thing)
-    if len(page) > LARGEST:
+    if len(page) > MAX_OUTPUT_CHARACTERS:
         raise ArgumentError(
-            f"a widget needs a page of at most {LARGEST:,} characters, but this one has "
+            f"a widget's page must have at most {MAX_OUTPUT_CHARACTERS:,} characters, got "
             f"{len(page):,}: save it with .picture or as .html, or watch fewer layers."
         )
-    return _widget_class()(page=page, title=f"{type(thing).__name__} of regard", height=HEIGHT)
+    return _widget_class()(
+        page=page, title=f"{type(thing).__name__} of regard", height=FRAME_PIXELS
+    )
 
 
 @cache
@@ -161,7 +163,7 @@ def _widget_class() -> Any:
         _esm = script
         page = traitlets.Unicode().tag(sync=True)
         title = traitlets.Unicode().tag(sync=True)
-        height = traitlets.Int(HEIGHT).tag(sync=True)
+        height = traitlets.Int(FRAME_PIXELS).tag(sync=True)
         selection = traitlets.Dict().tag(sync=True)
 
     return PageWidget

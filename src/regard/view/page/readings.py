@@ -8,36 +8,33 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from threading import Lock
 from types import FunctionType, ModuleType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from regard.errors import ArgumentError
-from regard.experiments.experiment import Experiment
 from regard.experiments.experiment import CAUTION as EXPERIMENT_CAUTION
+from regard.experiments.experiment import Experiment
 from regard.heads.links import CAUTION
 from regard.text.words import TokenizedText
 from regard.transformer.model import Transformer
-from regard.transformer.reader import read, reading_of, shipped_model
+from regard.transformer.reader import read as read_sentence
+from regard.transformer.reader import reading_of, shipped_model
 from regard.transformer.reading import Reading
 from regard.transformer.roles import PARTS, Role
 from regard.transformer.translation import Translation, source_tokens
-from regard.view.page.maps import THUMBNAIL
+from regard.view.page.maps import THUMBNAIL_CELLS
 
-if TYPE_CHECKING:
-    from regard.experiments.experiment import Experiment
-
-
-MOST_CHANGES = 8
+MAX_CHANGES = 8
 
 Build = Callable[[Reading | Experiment, Mapping[str, Any]], Experiment]
 
 
-def _cover(reading: Reading | Experiment, fields: Mapping[str, Any]) -> Experiment:
+def _knock_out(reading: Reading | Experiment, fields: Mapping[str, Any]) -> Experiment:
     return reading.knock_out(integer_field(fields, "word"))
 
 
-def _off(reading: Reading | Experiment, fields: Mapping[str, Any]) -> Experiment:
+def _ablate(reading: Reading | Experiment, fields: Mapping[str, Any]) -> Experiment:
     return reading.ablate(
         integer_field(fields, "layer"), integer_field(fields, "head"), _part_field(fields)
     )
@@ -48,10 +45,10 @@ def _redirect(reading: Reading | Experiment, fields: Mapping[str, Any]) -> Exper
     return reading.redirect(word, to, layer, head, _part_field(fields))
 
 
-BUILDERS: dict[str, Build] = {"knock_out": _cover, "ablate": _off, "redirect": _redirect}
+BUILDERS: dict[str, Build] = {"knock_out": _knock_out, "ablate": _ablate, "redirect": _redirect}
 
 
-def experiment_of(reading: Reading, changes: object) -> Experiment:
+def build_experiment(reading: Reading, changes: object) -> Experiment:
     """The experiment that a list of changes describes.
 
     Parameters
@@ -66,25 +63,25 @@ def experiment_of(reading: Reading, changes: object) -> Experiment:
     for change in checked_changes(changes):
         experiment = BUILDERS[change["change"]](experiment, change)
     if not isinstance(experiment, Experiment):
-        raise ArgumentError("an experiment needs at least one change, but none is given.")
+        raise ArgumentError("an experiment needs at least one change.")
     return experiment
 
 
 def checked_changes(changes: object) -> Sequence[Mapping[str, Any]]:
     """The changes of a request, each of a known kind."""
-    if not isinstance(changes, list) or len(changes) > MOST_CHANGES:
+    if not isinstance(changes, list) or len(changes) > MAX_CHANGES:
         raise ArgumentError(
-            f"changes needs a list of at most {MOST_CHANGES} changes, but it is {_short(changes)}."
+            f"changes must be a list of at most {MAX_CHANGES} changes, got {_short(changes)}."
         )
     for change in changes:
         if not isinstance(change, dict) or change.get("change") not in BUILDERS:
             raise ArgumentError(
-                f"a change needs to be one of {', '.join(BUILDERS)}, but it is {_short(change)}."
+                f"a change must be one of {', '.join(BUILDERS)}, got {_short(change)}."
             )
     return changes
 
 
-def outcome_of(experiment: Experiment) -> dict[str, Any]:
+def experiment_outcome(experiment: Experiment) -> dict[str, Any]:
     """What changed, both translations with the words that differ, and the odds where they part."""
     return {
         "changed": list(experiment.changed),
@@ -106,17 +103,17 @@ def outcome_of(experiment: Experiment) -> dict[str, Any]:
 
 
 def integer_field(fields: Mapping[str, Any], name: str) -> int:
-    """A number of a request, checked to be one."""
+    """A whole number of a request."""
     number = fields.get(name)
     if not isinstance(number, int) or isinstance(number, bool):
-        raise ArgumentError(f"{name} needs a whole number from 0, but it is {_short(number)}.")
+        raise ArgumentError(f"{name} must be a whole number, got {_short(number)}.")
     return number
 
 
 def _part_field(fields: Mapping[str, Any]) -> str:
     part = fields.get("part", "encoder")
     if not isinstance(part, str):
-        raise ArgumentError(f"part needs to be text, but it is {_short(part)}.")
+        raise ArgumentError(f"part must be text, got {_short(part)}.")
     return part
 
 
@@ -125,11 +122,11 @@ def _short(thing: object) -> str:
     return text if len(text) <= 60 else f"{text[:60]} ..."
 
 
-MOST_BYTES = 480_000_000  # of all cached readings
+MAX_CACHE_BYTES = 480_000_000  # of readings
 
-MOST_EXPERIMENTS = 4  # cached: the page shows one or two at a time
+MAX_EXPERIMENTS = 4  # in the cache; the page shows one or two at a time
 
-LEAVES = frozenset([str, bytes, int, float, bool, complex, type(None)])  # they refer to nothing
+LEAF_TYPES = frozenset([str, bytes, int, float, bool, complex, type(None)])  # they refer to nothing
 
 Key = tuple[str, bool]
 
@@ -160,7 +157,7 @@ class Readings:
         """The size of all cached readings as last measured, the model not counted."""
         return sum(self._sizes.values())
 
-    def of(self, sentence: str, on_step: Callable[[], None], *, quick: bool = False) -> Reading:
+    def read(self, sentence: str, on_step: Callable[[], None], *, quick: bool = False) -> Reading:
         """The reading of a sentence; ``quick`` is the English side alone, without translation.
 
         ``on_step`` is called before every step of the search and may raise to end it.
@@ -171,7 +168,9 @@ class Readings:
         if reading is None:
             model = self.model
             reading = (
-                glance(model, sentence) if quick else read(sentence, model=model, on_step=on_step)
+                glance(model, sentence)
+                if quick
+                else read_sentence(sentence, model=model, on_step=on_step)
             )
         with self._lock:
             self._cache[key] = reading
@@ -181,27 +180,26 @@ class Readings:
         return reading
 
     def experiment(self, sentence: str, changes: Any, on_step: Callable[[], None]) -> Experiment:
-        """The experiment of a sentence and a list of changes (page_changes.py)."""
-
+        """The experiment of a sentence and a list of changes."""
         key = (sentence, json.dumps(changes, sort_keys=True))
         with self._lock:
             experiment = self._experiments.get(key)
         if experiment is None:
-            experiment = experiment_of(self.of(sentence, on_step), changes)
+            experiment = build_experiment(self.read(sentence, on_step), changes)
             on_step()
         with self._lock:
             self._experiments[key] = experiment
             self._experiments.move_to_end(key)
-            while len(self._experiments) > MOST_EXPERIMENTS:
+            while len(self._experiments) > MAX_EXPERIMENTS:
                 self._experiments.popitem(last=False)
         return experiment
 
     def _trim(self, model: Transformer) -> None:
-        # A reading grows while it is used, by what it computes on demand: so it is measured again.
+        # A reading grows by what it computes on demand, so those in use are measured again.
         for key in self._in_use & self._cache.keys():
             self._sizes[key] = reachable_bytes(self._cache[key], shared=[model])
         self._in_use = {next(reversed(self._cache))}
-        while len(self._cache) > 1 and self.bytes > MOST_BYTES:
+        while len(self._cache) > 1 and self.bytes > MAX_CACHE_BYTES:
             key, _ = self._cache.popitem(last=False)
             self._sizes.pop(key, None)
 
@@ -221,7 +219,7 @@ def without_position(reading: Reading) -> Reading:
 
 
 def reachable_bytes(thing: Any, shared: Iterable[Any] = ()) -> int:
-    """Bytes of all arrays and objects that a thing refers to, without those that it shares.
+    """Bytes of all arrays and objects that an object refers to, without the shared ones.
 
     >>> array = np.zeros(1000)
     >>> reachable_bytes([array, array[10:]]) - reachable_bytes([])  > 8000
@@ -241,7 +239,7 @@ def _count(thing: Any, counted: set[int]) -> int:
         one = pending.pop()
         if id(one) in counted:
             continue
-        if type(one) not in LEAVES:  # most objects of a model are the words of its vocabulary
+        if type(one) not in LEAF_TYPES:  # most objects of a model are the words of its vocabulary
             if isinstance(one, type | ModuleType | FunctionType):
                 continue
             pending += _referred(one)
@@ -280,7 +278,7 @@ def as_page(reading: Reading, *, quick: bool = False) -> dict[str, Any]:
         "highlight": reading.highlight().to_dict(),
         "notes": list(reading.notes),
         "caution": CAUTION,
-    }  # fmt: skip
+    }
 
 
 def _part(reading: Reading, part: str) -> dict[str, Any]:
@@ -300,8 +298,8 @@ def _part(reading: Reading, part: str) -> dict[str, Any]:
         **_roles(roles, sizes.layers, sizes.heads),
         "ways": ["head", "layer", "all", *(() if part == "cross" else ("rollout",))],
         "thumbnail": [
-            min(THUMBNAIL, len(queries.tokens)),
-            min(THUMBNAIL, len(keys.tokens)),
+            min(THUMBNAIL_CELLS, len(queries.tokens)),
+            min(THUMBNAIL_CELLS, len(keys.tokens)),
         ],
         "steps": True,
     }
@@ -333,9 +331,11 @@ def _alignment(reading: Reading) -> dict[str, Any]:
     return {
         "words": list(alignment.words),
         "sources": [
-            [{"key": key, "weight": float(alignment.weights_qk[row, key])}
-             for key in alignment.sources_of(row)]
+            [
+                {"key": key, "weight": float(alignment.weights_qk[row, key])}
+                for key in alignment.sources_of(row)
+            ]
             for row in range(len(alignment.words))
         ],
         "heads": [list(head) for head in alignment.heads],
-    }  # fmt: skip
+    }

@@ -17,11 +17,11 @@ from regard.transformer.combine import rolled_out
 from regard.typing import Array
 from regard.view.page.embed import Blobs, Tables, embed_map, embed_tables
 from regard.view.page.maps import (
-    THUMBNAIL,
+    THUMBNAIL_CELLS,
     bounded_integer,
-    labels_of,
-    small,
-    source_of_watched,
+    head_labels,
+    shrink,
+    watched_source,
 )
 from regard.watcher.capture.forward_run import LayerKey
 from regard.watcher.files.watched_file import FORMAT, VERSION, StoredLayers
@@ -70,25 +70,28 @@ def authorship(parts: Sequence[Mapping[str, Any]]) -> list[str]:
     return []
 
 
-CELL = 24  # pixels of a patch where there is no picture
+PATCH_PIXELS = 24  # where there is no picture
 
 
 def page_images(seen: Seen) -> list[dict[str, Any]]:
     """Every image (web/types.d.ts: PageImage); none where the run has no image or no grid."""
-    grids = {part: _grids_of(seen, part) for part in seen.parts}
+    grids = {part: _image_grids(seen, part) for part in seen.parts}
     numbers = sorted({grid.image for own in grids.values() for grid in own})
     pictures = seen._pictures or seen._source.pictures
     return [
-        _image(seen, {part: _numbered(own, number) for part, own in grids.items()},
-               pictures[number] if number < len(pictures) else None)
+        _image(
+            seen,
+            {part: _numbered(own, number) for part, own in grids.items()},
+            pictures[number] if number < len(pictures) else None,
+        )
         for number in numbers
-    ]  # fmt: skip
+    ]
 
 
 def parts_by_images(seen: Seen) -> list[str]:
     """The parts of a run; those whose text has images in it come first."""
     return sorted(
-        seen.parts, key=lambda part: not any("text" in x.others for x in _grids_of(seen, part))
+        seen.parts, key=lambda part: not any("text" in x.others for x in _image_grids(seen, part))
     )
 
 
@@ -108,7 +111,7 @@ def name_patches(part: dict[str, Any], images: list[dict[str, Any]]) -> None:
                     side["words"][side["word_of_token"][token]] = name
 
 
-def _grids_of(seen: Seen, part: str) -> tuple[ImageGrid, ...]:
+def _image_grids(seen: Seen, part: str) -> tuple[ImageGrid, ...]:
     key = next(key for key in seen.names if key.part == part)
     try:
         return seen._source.image_grids(key, seen._sentence or 0)
@@ -130,15 +133,20 @@ def _image(
     }
     first = next(iter(known.values()))
     if framed is None:
-        size = {"width": CELL * first.columns, "height": CELL * first.rows}
+        size = {"width": PATCH_PIXELS * first.columns, "height": PATCH_PIXELS * first.rows}
         return {"picture": "", **size, "area": [0, 0, 1, 1], "parts": parts}
     area, _ = framed.area_on(first.size, seen._source.processor)
     small = framed.picture.small()
-    return {"picture": small.uri, "width": small.width, "height": small.height,
-            "area": list(area), "parts": parts}  # fmt: skip
+    return {
+        "picture": small.uri,
+        "width": small.width,
+        "height": small.height,
+        "area": list(area),
+        "parts": parts,
+    }
 
 
-MOST_TOKENS = 1024
+MAX_TOKENS = 1024
 
 
 TITLES = {
@@ -149,41 +157,47 @@ TITLES = {
 
 
 def embed_watched(seen: Seen, blobs: Blobs) -> dict[str, Any]:
-    """The Read view where all weights of one text can be had, and the Map view in any case."""
+    """Data of the Read view where all weights of one text are available, else of the Map view."""
     if not is_readable(seen):
-        return embed_map(source_of_watched(seen), blobs)
-    tables = {part: _watched_tables(layers_of(seen, part)) for part in seen.parts}
+        return embed_map(watched_source(seen), blobs)
+    tables = {part: _watched_tables(part_layers(seen, part)) for part in seen.parts}
     return embed_tables(watched_reading(seen), tables, blobs)
 
 
 def is_readable(seen: Seen) -> bool:
-    """Whether this is one text, short enough to be read, with every weight at hand."""
+    """Whether this is one short text with every weight available."""
     if seen.sentences > 1 and seen._sentence is None:
         return False
-    return all(_is_short(layer) for part in seen.parts for _, layer in layers_of(seen, part))
+    return all(_is_short(layer) for part in seen.parts for _, layer in part_layers(seen, part))
 
 
 def watched_reading(seen: Seen) -> dict[str, Any]:
     """A watched text in the shape of a reading (web/lib/api.js)."""
-    layers = {part: layers_of(seen, part) for part in parts_by_images(seen)}
+    layers = {part: part_layers(seen, part) for part in parts_by_images(seen)}
     parts, images = [_part(part, entries) for part, entries in layers.items()], page_images(seen)
     for part in parts:
         name_patches(part, images)
         mark_generated(part, seen)
     return {
-        "sentence": _text(parts[0]["query"]["words"]), "translation": "", "quick": False,
-        "notes": [_numbering(layers), *authorship(parts)], "caution": CAUTION, "alignment": None,
-        "highlight": None, "parts": parts, "images": images,
-    }  # fmt: skip
+        "sentence": _text(parts[0]["query"]["words"]),
+        "translation": "",
+        "quick": False,
+        "notes": [_numbering(layers), *authorship(parts)],
+        "caution": CAUTION,
+        "alignment": None,
+        "highlight": None,
+        "parts": parts,
+        "images": images,
+    }
 
 
-def layers_of(seen: Seen, part: str) -> list[tuple[LayerKey, LayerObservation]]:
+def part_layers(seen: Seen, part: str) -> list[tuple[LayerKey, LayerObservation]]:
     """The watched layers of one part, in order."""
     return [(key, seen[key]) for key in seen.names if key.part == part]
 
 
 def _is_short(layer: LayerObservation) -> bool:
-    few = max(layer.queries, layer.keys) <= MOST_TOKENS
+    few = max(layer.queries, layer.keys) <= MAX_TOKENS
     return few and layer.query_text is not None and bool(layer.parts or layer.every_weight)
 
 
@@ -214,7 +228,7 @@ def _part(part: str, layers: list[tuple[LayerKey, LayerObservation]]) -> dict[st
         "steps": False,
         "query": _side(first.query_text),
         "key": _side(first.key_text),
-        **labels_of(layers),
+        **head_labels(layers),
         "ways": ["head", "layer", "all", *(("rollout",) if has_rollout(layers) else ())],
         "thumbnail": [min(24, first.queries), min(24, first.keys)],
     }
@@ -222,8 +236,12 @@ def _part(part: str, layers: list[tuple[LayerKey, LayerObservation]]) -> dict[st
 
 def _side(side: TokenizedText | None) -> dict[str, Any]:
     text = side or TokenizedText((), (), (), ())
-    return {"language": "", "tokens": list(text.tokens), "words": list(text.words),
-            "word_of_token": list(text.word_of_token)}  # fmt: skip
+    return {
+        "language": "",
+        "tokens": list(text.tokens),
+        "words": list(text.words),
+        "word_of_token": list(text.word_of_token),
+    }
 
 
 def _numbering(layers: dict[str, list[tuple[LayerKey, LayerObservation]]]) -> str:
@@ -268,16 +286,16 @@ class Run:
         return np.asarray(weights_hqk[head])
 
     def thumbnails(self, fields: Mapping[str, Any]) -> Array:
-        """A small picture of each head, one layer at a time: all weights are never held at once."""
-        return np.stack([small(self._tile(layer), THUMBNAIL) for _, layer in self._layers(fields)])
+        """Thumbnails of all heads, computed layer by layer to save memory."""
+        return np.stack(
+            [shrink(self._tile(layer), THUMBNAIL_CELLS) for _, layer in self._layers(fields)]
+        )
 
     def _layers(self, fields: Mapping[str, Any]) -> list[Any]:
         part = fields.get("part")
         if part not in self._seen.parts:
-            raise ArgumentError(
-                f"part needs to be one of {', '.join(self._seen.parts)}, but it is {part!r}."
-            )
-        return layers_of(self._seen, str(part))
+            raise ArgumentError(f"part must be one of {', '.join(self._seen.parts)}, got {part!r}.")
+        return part_layers(self._seen, str(part))
 
     @staticmethod
     def _tile(layer: Any) -> Array:
@@ -296,11 +314,11 @@ def readable_run(path: Path) -> Run | None:
 
 
 def open_run(path: Path) -> Run:
-    """The run of a file; says why where the Read view cannot show it."""
+    """The run of a file; raises an ArgumentError where the Read view cannot show it."""
     run = readable_run(path)
     if run is None:
         raise ArgumentError(
-            f"{path.name} needs to be a watched text of at most {MOST_TOKENS:,} tokens with its "
-            "query and key to be read head by head: look at it in the Map view."
+            f"{path.name} cannot be shown in the Read view, which needs one text of at most "
+            f"{MAX_TOKENS:,} tokens with its query and key: use the Map view."
         )
     return run

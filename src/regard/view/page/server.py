@@ -24,16 +24,18 @@ from regard.view.page.access import Access, Guard
 from regard.view.page.jobs import Context
 from regard.view.page.single_file import bundle, modules_in_order, page_style, web_files
 
-REQUEST_SECONDS = 10.0  # for a complete request, from its first byte or the last answer on
+REQUEST_SECONDS = 10.0  # to send a complete request, from its first byte or the last response on
 
-MOST_INCOMPLETE = 128  # connections without a complete request; beyond, the oldest ends
+MAX_INCOMPLETE_CONNECTIONS = (
+    128  # beyond it the oldest connection without a complete request is closed
+)
 
 
 class BoundedProtocol(H11Protocol):
     """An HTTP/1.1 connection that has to send each request completely within some seconds."""
 
     request_seconds = REQUEST_SECONDS
-    most_incomplete = MOST_INCOMPLETE
+    most_incomplete = MAX_INCOMPLETE_CONNECTIONS
     _timer: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: Any) -> None:
@@ -85,7 +87,7 @@ class BoundedProtocol(H11Protocol):
 
 HOST = "127.0.0.1"
 
-HEAD = """<link rel="icon" href="icon.svg" type="image/svg+xml">
+PAGE_HEAD = """<link rel="icon" href="icon.svg" type="image/svg+xml">
 <link rel="stylesheet" href="style.css">
 <script type="module" src="app.js"></script>"""
 
@@ -98,9 +100,9 @@ def static_files() -> dict[str, tuple[bytes, str]]:
     files = web_files()
     modules = {name: files[name] for name in modules_in_order(files, "app.js")}
     texts = {
-        "": (files["page.html"].format_map({"head": HEAD, "foot": ""}), "text/html"),
+        "": (files["page.html"].format_map({"head": PAGE_HEAD, "foot": ""}), "text/html"),
         **{name: (text, "text/javascript") for name, text in modules.items()},
-        # The page takes one script: a hundred modules are a hundred requests.
+        # One script instead of a request for each of a hundred modules.
         "app.js": (bundle(files, "app.js"), "text/javascript"),
         "style.css": (page_style(), "text/css"),
         "icon.svg": (files["icon.svg"], "image/svg+xml"),
@@ -131,8 +133,8 @@ def address(port: int, token: str, view: str = "", **state: str) -> str:
 
 def serve(context: Context, bound: socket.socket, ready: Callable[[], None]) -> None:
     """Serve on a bound socket until Ctrl-C; ``ready`` is called once requests can come."""
-    server = server_of(context, bound.getsockname()[1])
-    bound.listen(128)  # from here on a browser waits instead of being turned away
+    server = make_server(context, bound.getsockname()[1])
+    bound.listen(128)  # from here on a browser waits instead of being refused
     ready()
     with closing(bound):
         try:
@@ -141,7 +143,7 @@ def serve(context: Context, bound: socket.socket, ready: Callable[[], None]) -> 
             return
 
 
-def server_of(
+def make_server(
     context: Context, port: int, protocol: type[BoundedProtocol] = BoundedProtocol
 ) -> uvicorn.Server:
     """The server of a context, with its limits."""
@@ -151,7 +153,7 @@ def server_of(
         ws="none",
         lifespan="on",
         log_level="critical",
-        access_log=False,  # its lines would hold the token
+        access_log=False,  # its lines would contain the token
         server_header=False,
         timeout_graceful_shutdown=1,
         limit_concurrency=256,
@@ -174,7 +176,7 @@ class _Server(uvicorn.Server):
 
 
 def bind(port: int = 0) -> socket.socket:
-    """A socket on loopback; port 0 takes any that is free."""
+    """A socket on loopback; port 0 is any free one."""
     bound = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
     bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
@@ -183,7 +185,7 @@ def bind(port: int = 0) -> socket.socket:
         bound.close()
         why = getattr(error, "strerror", None) or str(error)
         raise ArgumentError(
-            f"port {port} cannot be used ({why}): leave --port out to take a free one."
+            f"port {port} cannot be used ({why}): leave out --port for a free one."
         ) from None
     return bound
 
@@ -214,6 +216,6 @@ def _page_route(context: Context) -> Route:
 
 
 def _warm_up(context: Context) -> None:
-    """Load the model before the first sentence comes; an error is reported when one does."""
+    """Load the model before the first sentence; the first request reports an error."""
     with suppress(Exception):
-        context.readings.of("I am good.", lambda: None)
+        context.readings.read("I am good.", lambda: None)

@@ -24,9 +24,9 @@ from regard.heads.links import CAUTION
 from regard.textbook.steps import Steps
 from regard.transformer.reading import Reading
 from regard.view.page.embed import Blobs, embed_map, embed_reading
-from regard.view.page.maps import MapSource, source_of_observation
+from regard.view.page.maps import MapSource, observation_source
 from regard.view.page.runs import embed_watched
-from regard.view.page.steps import data_of_steps
+from regard.view.page.steps import steps_data
 from regard.watcher.seen import Seen
 
 STYLES = ("style.css", "read/read.css", "steps/steps.css", "map/map.css", "learn/learn.css")
@@ -137,7 +137,7 @@ def modules_in_order(modules: Mapping[str, str], entry: str) -> list[str]:
         if name in visited:
             return
         visited.add(name)
-        for imported in imports_of(name, modules[name]):
+        for imported in module_imports(name, modules[name]):
             visit(imported)
         done.append(name)
 
@@ -145,10 +145,10 @@ def modules_in_order(modules: Mapping[str, str], entry: str) -> list[str]:
     return done
 
 
-def imports_of(name: str, module: str) -> list[str]:
+def module_imports(name: str, module: str) -> list[str]:
     """Paths of the modules that a module imports.
 
-    >>> imports_of("read/read.js", 'import { element } from "../lib/dom.js";\\n')
+    >>> module_imports("read/read.js", 'import { element } from "../lib/dom.js";\\n')
     ['lib/dom.js']
     """
     folder = posixpath.dirname(name)
@@ -211,7 +211,7 @@ def save_page(thing: Any, path: Path) -> None:
 def embed(thing: Any, blobs: Blobs, state: Mapping[str, Any]) -> dict[str, Any]:
     """Data for ``web/lib/embedded.js``; arrays go into ``blobs``."""
     raise ArgumentError(
-        "a page needs a reading, steps, an observation or what watch saw, but this is "
+        "a page can show a reading, steps, an observation or a watched model, got "
         f"{type(thing).__name__}."
     )
 
@@ -224,13 +224,13 @@ def _(thing: Reading, blobs: Blobs, state: Mapping[str, Any]) -> dict[str, Any]:
 @embed.register
 def _(thing: Steps, blobs: Blobs, state: Mapping[str, Any]) -> dict[str, Any]:
     chosen = {x: state[x] for x in ("head", "sentence") if x in state}
-    data = data_of_steps(thing, **chosen).to_bytes()
+    data = steps_data(thing, **chosen).to_bytes()
     return {"views": ["steps"], "at": {}, "steps": {"": blobs.add(data)}}
 
 
 @embed.register
 def _(thing: Observation, blobs: Blobs, state: Mapping[str, Any]) -> dict[str, Any]:
-    return embed_map(source_of_observation(thing), blobs)
+    return embed_map(observation_source(thing), blobs)
 
 
 @embed.register

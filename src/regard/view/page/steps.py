@@ -58,7 +58,7 @@ class StepsData:
         return struct.pack("<I", len(header)) + header + b"".join(blocks)
 
 
-def data_of_reading(
+def reading_data(
     reading: Reading, part: str, layer: int | None = None, head: int | None = None
 ) -> StepsData:
     """One head of a model, with the model's own numbers; the highlight's unless named."""
@@ -86,12 +86,17 @@ def data_of_reading(
         causal=part == "decoder",
         x_error=vectors.error,
         position=True,
-        more={"part": part, "layer": layer, "head": head, "layers": sizes.layers,
-              "heads": sizes.heads},
-    )  # fmt: skip
+        more={
+            "part": part,
+            "layer": layer,
+            "head": head,
+            "layers": sizes.layers,
+            "heads": sizes.heads,
+        },
+    )
 
 
-def data_of_steps(steps: Steps, title: str = "", *, head: int = 0, sentence: int = 0) -> StepsData:
+def steps_data(steps: Steps, title: str = "", *, head: int = 0, sentence: int = 0) -> StepsData:
     """One head of any steps, from x and the parameters where there are any."""
     words = words_of(steps, sentence)
     queries, keys = (len(matrix(steps, x, head, sentence)) for x in ("query", "key"))
@@ -99,7 +104,7 @@ def data_of_steps(steps: Steps, title: str = "", *, head: int = 0, sentence: int
     matrices = {x: matrix(steps, x, head, sentence) for x in ("query", "key", "value")}
     if steps.x is not None and steps.w_query is not None:
         matrices = {"x": matrix(steps, "x", head, sentence)} | {
-            x: _of_head(getattr(steps, x), head, matrices[x.removeprefix("w_")].shape[1])
+            x: _head_columns(getattr(steps, x), head, matrices[x.removeprefix("w_")].shape[1])
             for x in PROJECTIONS
         }
     causal, mask = _mask(steps, head, sentence)
@@ -114,10 +119,10 @@ def data_of_steps(steps: Steps, title: str = "", *, head: int = 0, sentence: int
     )
 
 
-def data_of_example(name: str) -> StepsData:
+def example_data(name: str) -> StepsData:
     """A document's example, with what it claims beside what is true."""
     example = run_example(name)
-    data = data_of_steps(example.steps, example.title)
+    data = steps_data(example.steps, example.title)
     return StepsData(
         **{**vars(data), "about": example.computes, "more": {"example": example_summary(example)}}
     )
@@ -134,7 +139,7 @@ def example_summaries() -> list[dict[str, Any]]:
     return [example_summary(run_example(name)) for name in EXAMPLES]
 
 
-def _of_head(parameters: Array, head: int, width: int) -> Array:
+def _head_columns(parameters: Array, head: int, width: int) -> Array:
     return parameters[:, head * width : (head + 1) * width]
 
 
@@ -154,9 +159,9 @@ def _mask(steps: Steps, head: int, sentence: int) -> tuple[bool, Array | None]:
     return False, bias_qk
 
 
-LIKELIEST = 10  # next tokens that are shown at each position
+LIKELIEST_TOKENS = 10  # next tokens that are shown at each position
 
-VOCABULARY_BLOCK = 4096  # rows of the embedding in float64 at a time
+VOCABULARY_BLOCK_ROWS = 4096  # rows of the embedding in float64 at a time
 
 
 @dataclass(frozen=True)
@@ -188,7 +193,7 @@ class PathData:
         return struct.pack("<I", len(header)) + header + b"".join(blocks)
 
 
-def data_of_layer(run: ResidualRun, part: str, layer: int) -> PathData:
+def layer_data(run: ResidualRun, part: str, layer: int) -> PathData:
     """One attention of a layer from the layer's input on, with what comes before the first.
 
     After the encoder's attention and after cross-attention it is also the feed-forward layer.
@@ -213,16 +218,23 @@ def data_of_layer(run: ResidualRun, part: str, layer: int) -> PathData:
     if layer == model.config.layers - 1 and part != "decoder":
         parameters |= _norm_parameters("last_norm", getattr(model, f"{stack}_norm"))
     header = {
-        "part": part, "layer": layer, "layers": model.config.layers, "heads": model.config.heads,
-        "tokens": list(texts[0].tokens), "words": list(texts[0].words),
-        "word_of_token": list(texts[0].word_of_token), "ids": list(map(int, ids)),
-        "vocabulary": model.config.vocabulary, "positions": run.reading.positions,
-        "error": run.reading.vectors(part, layer).error, "epsilon": NORM_EPSILON,
-    }  # fmt: skip
+        "part": part,
+        "layer": layer,
+        "layers": model.config.layers,
+        "heads": model.config.heads,
+        "tokens": list(texts[0].tokens),
+        "words": list(texts[0].words),
+        "word_of_token": list(texts[0].word_of_token),
+        "ids": list(map(int, ids)),
+        "vocabulary": model.config.vocabulary,
+        "positions": run.reading.positions,
+        "error": run.reading.vectors(part, layer).error,
+        "epsilon": NORM_EPSILON,
+    }
     return PathData(header, matrices, parameters | _first_vectors(model, ids))
 
 
-def data_of_next_words(run: ResidualRun) -> PathData:
+def next_words_data(run: ResidualRun) -> PathData:
     """The last decoder's output, and for each position the likeliest next tokens.
 
     Logits and probabilities are worked out by the page from the tokens' vectors; of the other
@@ -236,20 +248,23 @@ def data_of_next_words(run: ResidualRun) -> PathData:
     sums_t = np.exp(logits_tv - highest_t[:, None]).sum(axis=1)
     chosen = [int(x) for x in (*run.given[1:], END)]
     candidates = [
-        _with_chosen(np.argsort(-logits_v, kind="stable")[:LIKELIEST], token)
+        _with_chosen(np.argsort(-logits_v, kind="stable")[:LIKELIEST_TOKENS], token)
         for logits_v, token in zip(logits_tv, chosen, strict=True)
     ]
     shown = sorted({token for row in candidates for token in row})
     header = {
         "tokens": list(run.reading.target.tokens),
-        "vocabulary": model.config.vocabulary, "finished": run.reading.translated.finished,
-        "ids": shown, "names": [token_name(model.tokenizer, token) for token in shown],
+        "vocabulary": model.config.vocabulary,
+        "finished": run.reading.translated.finished,
+        "ids": shown,
+        "names": [token_name(model.tokenizer, token) for token in shown],
         "candidates": [[shown.index(token) for token in row] for row in candidates],
         "chosen": [shown.index(token) for token in chosen],
         "logsumexp": (highest_t + np.log(sums_t)).tolist(),
         "error": run.reading.vectors("cross", model.config.layers - 1).error,
-        "epsilon": NORM_EPSILON, "given": len(tokens),
-    }  # fmt: skip
+        "epsilon": NORM_EPSILON,
+        "given": len(tokens),
+    }
     parameters = _norm_parameters("last_norm", model.decoder_norm)
     vectors: Array = np.asarray(model.embedding_ve[np.array(shown)], np.float32)
     return PathData(header, {"last": last_te}, {**parameters, "vectors": vectors})
@@ -274,8 +289,8 @@ def _logits(model: Transformer, final_te: Array) -> Array:
     vocabulary = model.config.vocabulary
     blocks = [
         final_te @ np.asarray(model.embedding_ve[np.arange(start, end)], np.float64).T
-        for start in range(0, vocabulary, VOCABULARY_BLOCK)
-        for end in [min(vocabulary, start + VOCABULARY_BLOCK)]
+        for start in range(0, vocabulary, VOCABULARY_BLOCK_ROWS)
+        for end in [min(vocabulary, start + VOCABULARY_BLOCK_ROWS)]
     ]
     return np.concatenate(blocks, axis=1)
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from regard.transformer.reading import Reading
 
 
-MOST_ROWS = 24
+MAX_ROWS = 24
 
 
 @dataclass(frozen=True)
@@ -34,10 +34,12 @@ class Selection:
     weighted: str | None = None
 
 
-MOST_UNUSUAL = Selection()
+DEFAULT_SELECTION = Selection()
 
 
-def page(reading: Reading, selection: Selection = MOST_UNUSUAL, style: TerminalStyle = PIPE) -> str:
+def page(
+    reading: Reading, selection: Selection = DEFAULT_SELECTION, style: TerminalStyle = PIPE
+) -> str:
     """The sentence, its translation, the head to highlight, and one plain sentence about it."""
     shown = reading.highlight(selection.word, selection.layer, selection.head)
     link = shown.link
@@ -45,7 +47,7 @@ def page(reading: Reading, selection: Selection = MOST_UNUSUAL, style: TerminalS
         layer=link.layer, head=link.head, by=selection.by, weighted=selection.weighted
     )
     names = reading.source.names(selection.by)
-    marked = [link.query] if selection.by == "words" else _tokens_of(reading, link.query)
+    marked = [link.query] if selection.by == "words" else _word_tokens(reading, link.query)
     lines = [
         *style.wrap(printable(reading.sentence)),
         *map(style.bold, style.wrap(printable(reading.translation))),
@@ -102,7 +104,7 @@ def _head(
 ) -> list[str]:
     """Every weight of the head where it fits, else the rows of the word alone, as bars."""
     table = _table(weights_qk, names, names, marked, style)
-    if table and len(names) <= MOST_ROWS:
+    if table and len(names) <= MAX_ROWS:
         return [*style.wrap(f"{title}, in %: row looks at column"), *table]
     bars = [line for row in marked for line in _bars(weights_qk[row], names, style)]
     word = " ".join(names[row] for row in marked)
@@ -121,8 +123,9 @@ def _table(
     widths = [max(4, cells(shorten(name)) + 1) for name in columns]
     if label + sum(widths) > style.width:
         return []
-    heading = "".join(pad(shorten(name), width, right=True)
-                      for name, width in zip(columns, widths, strict=True))  # fmt: skip
+    heading = "".join(
+        pad(shorten(name), width, right=True) for name, width in zip(columns, widths, strict=True)
+    )
     lines = [" " * label + heading]
     for row, (name, weights_k) in enumerate(zip(rows, weights_qk, strict=True)):
         shares = zip(weights_k, widths, strict=True)
@@ -158,12 +161,14 @@ def _sources(alignment: Alignment, row: int, shares: bool = True) -> str:
     keys = alignment.sources_of(row)
     if not keys:
         return "no word in particular"
-    parts = (f"{alignment.sources[k]} {percent(weights_k[k])}" if shares else alignment.sources[k]
-             for k in keys)  # fmt: skip
+    parts = (
+        f"{alignment.sources[k]} {percent(weights_k[k])}" if shares else alignment.sources[k]
+        for k in keys
+    )
     return (", " if shares else " + ").join(map(printable, parts))
 
 
-def _tokens_of(reading: Reading, word: int) -> list[int]:
+def _word_tokens(reading: Reading, word: int) -> list[int]:
     return [t for t, word_of_t in enumerate(reading.source.word_of_token) if word_of_t == word]
 
 

@@ -28,7 +28,7 @@ from regard.textbook.steps import Steps
 from regard.typing import Float64Array
 from regard.view.terminal.style import ELLIPSIS, shorten
 
-MOST_ROWS = 12
+MAX_ROWS = 12
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,7 @@ class Matrix:
 def draw_matrix(matrix: Matrix, max_width: int) -> Table:
     """As many columns as fit into ``max_width``, from both ends; all rows of a short matrix."""
     texts = written(matrix.array)
-    rows = _chosen(len(matrix.rows), MOST_ROWS)
+    rows = _chosen(len(matrix.rows), MAX_ROWS)
     names = [shorten(matrix.rows[i]) if i is not None else ELLIPSIS for i in rows]
     columns = _columns_that_fit(matrix, texts, rows, max_width - max(map(len, names), default=0))
     table = Table.grid(padding=(0, 1, 0, 0))
@@ -109,11 +109,11 @@ def _style(cell: str) -> str:
     return "dim" if cell in (ELLIPSIS, "-inf") else ""
 
 
-LABEL_WIDTH = 20  # columns for the formula
+LABEL_COLUMNS = 20  # columns for the formula
 
-MOST_HEADS = 4
+MAX_HEADS = 4
 
-MOST_SENTENCES = 4
+MAX_SENTENCES = 4
 
 
 class Stage:
@@ -125,9 +125,9 @@ class Stage:
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         """Two columns; the blank one between them belongs to the left."""
         table = Table.grid(padding=(0, 2, 0, 0))
-        table.add_column(width=LABEL_WIDTH, overflow="fold")
+        table.add_column(width=LABEL_COLUMNS, overflow="fold")
         table.add_column()
-        table.add_row(self.label, draw_matrix(self.numbers, options.max_width - LABEL_WIDTH - 2))
+        table.add_row(self.label, draw_matrix(self.numbers, options.max_width - LABEL_COLUMNS - 2))
         yield Padding(table, (0, 0, 1, 0))
 
 
@@ -135,11 +135,11 @@ def draw_steps(steps: Steps) -> Group:
     """Every stage in the order it was made, for each sentence and head."""
     sentences, heads = sizes(steps)
     parts: list[ConsoleRenderable] = [Padding(Text(_opening(steps)), (0, 0, 1, 0))]
-    for sentence in range(min(sentences, MOST_SENTENCES)):
+    for sentence in range(min(sentences, MAX_SENTENCES)):
         if sentences > 1:
             words = " ".join(words_of(steps, sentence))
             parts.append(Padding(Text(f"sentence {sentence}: {words}", "bold"), (0, 0, 1, 0)))
-        parts += _stages(steps, sentence, min(heads, MOST_HEADS))
+        parts += _stages(steps, sentence, min(heads, MAX_HEADS))
     omitted = _omitted(sentences, heads)
     return Group(*parts, *([Text(omitted)] if omitted else []))
 
@@ -212,8 +212,8 @@ def _omitted(sentences: int, heads: int) -> str:
     parts = [
         f"{size - most} more {what}"
         for size, most, what in (
-            (sentences, MOST_SENTENCES, "sentences"),
-            (heads, MOST_HEADS, "heads"),
+            (sentences, MAX_SENTENCES, "sentences"),
+            (heads, MAX_HEADS, "heads"),
         )
         if size > most
     ]

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from regard.corpus.survey import Survey
 
 
-SHOWN = 3
+HEADS_PER_ROLE = 3
 
 
 def summary(survey: Survey) -> str:
@@ -53,7 +53,7 @@ def _roles(report: dict[str, Any]) -> Iterator[str]:
     """Lines of the heads with the largest share, one for each measure."""
     yield "Heads that give most of their weight to (beside it: uniform attention)"
     for name, target in TARGETS.items():
-        heads = report["ranked"][name][:SHOWN]
+        heads = report["ranked"][name][:HEADS_PER_ROLE]
         if heads:
             uniform = _head(report, heads[0])["measures"][name]["baseline"]
             shown = ", ".join(f"{_name(x)} {x['mean']:.0%}" for x in heads)
@@ -67,8 +67,8 @@ def _duplicates(report: dict[str, Any]) -> str:
             "No two heads duplicate each other (cosine of their weights beyond the first token "
             "0.9 or more)."
         )
-    shown = ", ".join(f"{_name(x['one'])} and {_name(x['other'])}" for x in pairs[:SHOWN])
-    more = f" and {len(pairs) - SHOWN} more pairs" if len(pairs) > SHOWN else ""
+    shown = ", ".join(f"{_name(x['one'])} and {_name(x['other'])}" for x in pairs[:HEADS_PER_ROLE])
+    more = f" and {len(pairs) - HEADS_PER_ROLE} more pairs" if len(pairs) > HEADS_PER_ROLE else ""
     return f"Heads that duplicate each other: {shown}{more}."
 
 

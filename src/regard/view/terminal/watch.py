@@ -26,15 +26,15 @@ if TYPE_CHECKING:
     from regard.watcher.seen import Seen
 
 
-MOST_LAYERS, MOST_HEADS, MOST_WORDS = 40, 24, 40
+MAX_LAYERS, MAX_HEADS, MAX_WORDS = 40, 24, 40
 
 HEADINGS = tuple(name.heading for name in MEASURES.values())
 
-EXPLAINED = ("first", "duplicate", "induction")
+EXPLAINED_MEASURES = ("first", "duplicate", "induction")
 
 NOTE = (
     "Entropy in nats, the rest in % of a head's attention; layers and heads count from 0. "
-    + "; ".join(f"{MEASURES[x].heading}: {MEASURES[x].target}" for x in EXPLAINED)
+    + "; ".join(f"{MEASURES[x].heading}: {MEASURES[x].target}" for x in EXPLAINED_MEASURES)
     + ". Attention is evidence, not explanation."
 )
 
@@ -49,18 +49,17 @@ def summary(seen: Seen, style: TerminalStyle = PIPE) -> str:
         return "\n".join(lines)
     for part in seen.parts:
         lines += ["", *_part(seen, part, style)]
-    return "\n".join([*lines, "", *style.wrap(
-        "Ask seen[layer], seen[layer, head], seen.find(word, other), seen.report()."
-    )])  # fmt: skip
+    ask = "Ask seen[layer], seen[layer, head], seen.find(word, other), seen.report()."
+    return "\n".join([*lines, "", *style.wrap(ask)])
 
 
-def report_text(report: HeadReport, style: TerminalStyle = PIPE, most: int = MOST_HEADS) -> str:
+def report_text(report: HeadReport, style: TerminalStyle = PIPE, most: int = MAX_HEADS) -> str:
     """One head a line: its measures in % and its name, as many as were asked for."""
     wide = max((len(_head_name(row)) for row in report.rows), default=4)
     heading = f"{'head':<{wide}} " + " ".join(f"{x:>{_width(x)}}" for x in HEADINGS)
     lines = [style.bold(heading)]
     for row in report.rows[:most]:
-        lines.append(f"{_head_name(row):<{wide}} " + " ".join(_cells_of(row)))
+        lines.append(f"{_head_name(row):<{wide}} " + " ".join(_row_cells(row)))
         lines += style.wrap(f"  {printable(row.label)}", "    ")
     if len(report.rows) > most:
         more = count(len(report.rows) - most, "more head")
@@ -88,10 +87,9 @@ def _part(seen: Seen, part: str, style: TerminalStyle) -> list[str]:
     lines.append(
         style.bold("  layer  entropy  of unif  first  itself  prev  next  most received token")
     )
-    lines += [_layer_line(seen[key.part, key.layer], key.layer)
-              for key in shown[:MOST_LAYERS]]  # fmt: skip
-    if len(shown) > MOST_LAYERS:
-        lines.append(f"  ... {count(len(shown) - MOST_LAYERS, 'more layer')}")
+    lines += [_layer_line(seen[key.part, key.layer], key.layer) for key in shown[:MAX_LAYERS]]
+    if len(shown) > MAX_LAYERS:
+        lines.append(f"  ... {count(len(shown) - MAX_LAYERS, 'more layer')}")
     return lines
 
 
@@ -114,7 +112,7 @@ def _layer_line(layer: LayerObservation, number: int) -> str:
     )
 
 
-def _cells_of(row: HeadRow) -> list[str]:
+def _row_cells(row: HeadRow) -> list[str]:
     numbers = [row.measured[name] for name in MEASURES]
     texts = [f"{numbers[0]:.2f}"]
     for name, number in zip(list(MEASURES)[1:], numbers[1:], strict=True):
@@ -133,19 +131,24 @@ def _head_name(row: HeadRow) -> str:
 def _text(words: Sequence[str]) -> str:
     """The words, their middle left out where they are many."""
     texts = [printable(word) for word in words]
-    if len(texts) > MOST_WORDS:
-        half = MOST_WORDS // 2
-        texts = [*texts[:half], f"... {len(texts) - MOST_WORDS:,} more ...", *texts[-half:]]
+    if len(texts) > MAX_WORDS:
+        half = MAX_WORDS // 2
+        texts = [*texts[:half], f"... {len(texts) - MAX_WORDS:,} more ...", *texts[-half:]]
     return " ".join(texts)
 
 
 SHADES = " .:-=+*#%@"
 
-MOST_ROWS, MOST_COLUMNS = 32, 64
+MAX_GRID_ROWS, MAX_GRID_COLUMNS = 32, 64
+
+IMAGE_NOTE = (
+    "Rows and columns count from 0, at the top left. Of even: how much more than if the image's "
+    "weight were spread evenly. Attention is evidence, not explanation."
+)
 
 
 def image_text(seen: ImageAttention, style: TerminalStyle = PIPE, most: int = 8) -> str:
-    """What looks, what of its row is on the image, a grid of shades, the strongest patches."""
+    """Title, the share of the row on the image, a grid of shades, the strongest patches."""
     rows, columns = seen.weights.shape
     others = "".join(f", {percent(x, 1)} on {name}" for name, x in seen.others.items())
     lines = style.wrap(printable(f"{seen.title}."), "  ")
@@ -158,10 +161,7 @@ def image_text(seen: ImageAttention, style: TerminalStyle = PIPE, most: int = 8)
     for row, column, weight in seen.strongest(most):
         lines.append(f"  {row:>3} {column:>7} {percent(weight, 1):>7} {weight / even:>7.1f}x")
     lines += [x for note in seen.notes for x in style.wrap(note)]
-    return "\n".join([*lines, *style.wrap(
-        "Rows and columns count from 0, at the top left. Of even: how much more than if the "
-        "image's weight lay evenly on it. Attention is evidence, not explanation."
-    )])  # fmt: skip
+    return "\n".join([*lines, *style.wrap(IMAGE_NOTE)])
 
 
 def words_text(words: Sequence[tuple[str, ImageAttention]], style: TerminalStyle = PIPE) -> str:
@@ -181,8 +181,10 @@ def grid_lines(weights: Array) -> list[str]:
     >>> grid_lines(np.array([[0.0, 0.25], [1.0, 0.0]]))
     ['|  ==|', '|@@  |']
     """
-    steps = [max(1, -(-n // most)) for n, most in
-             zip(weights.shape, (MOST_ROWS, MOST_COLUMNS // 2), strict=True)]  # fmt: skip
+    steps = [
+        max(1, -(-n // most))
+        for n, most in zip(weights.shape, (MAX_GRID_ROWS, MAX_GRID_COLUMNS // 2), strict=True)
+    ]
     for axis, step in enumerate(steps):
         weights = np.maximum.reduceat(weights, np.arange(0, weights.shape[axis], step), axis=axis)
     most = float(weights.max(initial=0.0)) or 1.0
@@ -190,13 +192,26 @@ def grid_lines(weights: Array) -> list[str]:
     return ["|" + "".join(2 * SHADES[x] for x in row) + "|" for row in levels]
 
 
-MOST = 12
+DEFAULT_HEADS_LISTED = 12
 
-TOKEN = 16
+TOKEN_COLUMNS = 16
+
+NEEDLE_NOTE = (
+    "Copied: share of the answer's tokens whose row has its largest weight on that token in the "
+    "needle. Needle: mean weight of those rows on the needle. The answer is given, not written by "
+    "the model. Layers and heads count from 0."
+)
+
+AGREEMENT_NOTE = (
+    "Right: share of links whose query has its largest weight on the key, among all words but "
+    "itself. The best of many heads is lucky too: held out is the head chosen on every second "
+    "sentence, measured on the others. One offset: the best single distance, in words. Layers and "
+    "heads count from 0."
+)
 
 
 def comparison_page(
-    comparison: RunComparison, style: TerminalStyle = PIPE, most: int = MOST
+    comparison: RunComparison, style: TerminalStyle = PIPE, most: int = DEFAULT_HEADS_LISTED
 ) -> str:
     """The heads that differ most, each with the row that differs most."""
     lines = []
@@ -227,17 +242,22 @@ def sinks_page(sinks: SinkReport, style: TerminalStyle = PIPE) -> str:
     lines += [line for x in sinks.tokens for line in style.wrap(_sink(x, sinks), "    ")]
     if not sinks.tokens:
         lines.append("  none")
-    names = {"first": "the first token", "special": "special tokens",
-             "punctuation": "punctuation", "near": f"others closer than {sinks.near}",
-             "distant": "others farther off"}  # fmt: skip
+    names = {
+        "first": "the first token",
+        "special": "special tokens",
+        "punctuation": "punctuation",
+        "near": f"others closer than {sinks.near}",
+        "distant": "others farther off",
+    }
     for part in dict.fromkeys(head.part for head in sinks.heads):
         shares = [f"{names[x]}: {_share(both)}" for x, both in sinks.mean(part).items()]
         lines += style.wrap(f"{part}, mean over heads. {'; '.join(shares).capitalize()}.", "  ")
     few = [f"{head.part} {head.layer}.{head.head}" for head in sinks.streaming]
     if few:
-        more = f" and {len(few) - MOST} more" if len(few) > MOST else ""
+        left_out = len(few) - DEFAULT_HEADS_LISTED
+        more = f" and {left_out} more" if left_out > 0 else ""
         text = f"{count(len(few), 'streaming head')} (next to nothing farther off): "
-        lines += style.wrap(f"{text}{', '.join(few[:MOST])}{more}.", "  ")
+        lines += style.wrap(f"{text}{', '.join(few[:DEFAULT_HEADS_LISTED])}{more}.", "  ")
     lines += [line for note in sinks.notes for line in style.wrap(printable(note), "  ")]
     return "\n".join(lines)
 
@@ -259,7 +279,9 @@ def _evenly(baseline: float | None) -> str:
     return "" if baseline is None else f" (evenly {percent(baseline)})"
 
 
-def clusters_page(clusters: HeadClusters, style: TerminalStyle = PIPE, most: int = MOST) -> str:
+def clusters_page(
+    clusters: HeadClusters, style: TerminalStyle = PIPE, most: int = DEFAULT_HEADS_LISTED
+) -> str:
     """The clusters of several heads, and how many heads are like no other."""
     from regard.watcher.measures.head_clusters import DEFINITION
 
@@ -287,11 +309,16 @@ def _cluster(one: HeadCluster) -> str:
     )
 
 
-def needle_page(report: NeedleReport, style: TerminalStyle = PIPE, most: int = MOST) -> str:
+def needle_page(
+    report: NeedleReport, style: TerminalStyle = PIPE, most: int = DEFAULT_HEADS_LISTED
+) -> str:
     """The heads that copy from the needle, beside chance, and the model's own answers."""
     depths = ", ".join(f"{100 * depth:.0f} %" for depth in report.depths)
-    lines = style.wrap(f"A needle at {depths} of {count(report.tokens, 'token')}; the answer: "
-                       f"{printable(' '.join(report.answer))}", "  ")  # fmt: skip
+    lines = style.wrap(
+        f"A needle at {depths} of {count(report.tokens, 'token')}; the answer: "
+        f"{printable(' '.join(report.answer))}",
+        "  ",
+    )
     if report.answered is not None:
         own = ", ".join(percent(share) for share in report.answered)
         lines += style.wrap(f"The model itself gives so much of the answer: {own}.", "  ")
@@ -300,11 +327,7 @@ def needle_page(report: NeedleReport, style: TerminalStyle = PIPE, most: int = M
     lines += [_retrieval(head, wide) for head in report.heads[:most]]
     if len(report.heads) > most:
         lines.append(f"... {count(len(report.heads) - most, 'more head')}")
-    return "\n".join([*lines, "", *style.wrap(
-        "Copied: share of the answer's tokens whose row has its largest weight on that token in "
-        "the needle. Needle: mean weight of those rows on the needle. The answer is given, not "
-        "written by the model. Layers and heads count from 0."
-    )])  # fmt: skip
+    return "\n".join([*lines, "", *style.wrap(NEEDLE_NOTE)])
 
 
 def _retrieval(head: RetrievalHead, wide: int) -> str:
@@ -314,14 +337,21 @@ def _retrieval(head: RetrievalHead, wide: int) -> str:
     return f"{_head(head):<{wide}}  {cells}  {by_depth}"
 
 
-def agreement_page(agreement: LinkAgreement, style: TerminalStyle = PIPE, most: int = MOST) -> str:
+def agreement_page(
+    agreement: LinkAgreement, style: TerminalStyle = PIPE, most: int = DEFAULT_HEADS_LISTED
+) -> str:
     """The best head of each label and direction beside the best fixed offset."""
     wide = max(len(_label(row)) for row in agreement.rows)
-    lines = [f"Links of {count(agreement.sentences, 'sentence')} in "
-             f"{count(len(agreement.heads), 'head')}."]  # fmt: skip
+    lines = [
+        f"Links of {count(agreement.sentences, 'sentence')} in "
+        f"{count(len(agreement.heads), 'head')}."
+    ]
     if agreement.hidden:
-        lines += style.wrap(f"{agreement.hidden:,} ways of links lead to a later word, which a "
-                            "causal model hides: left out.", "  ")  # fmt: skip
+        lines += style.wrap(
+            f"{agreement.hidden:,} ways of links lead to a later word, which a "
+            "causal model hides: left out.",
+            "  ",
+        )
     if agreement.misspelt:
         text = f"{count(len(agreement.misspelt), 'sentence')} left out: other tokens than words."
         lines += style.wrap(text, "  ")
@@ -330,12 +360,7 @@ def agreement_page(agreement: LinkAgreement, style: TerminalStyle = PIPE, most: 
     lines += [_agreement(row, wide) for row in agreement.rows[:most]]
     if len(agreement.rows) > most:
         lines.append(f"... {count(len(agreement.rows) - most, 'more line')}")
-    return "\n".join([*lines, "", *style.wrap(
-        "Right: share of links whose query has its largest weight on the key, among all words but "
-        "itself. The best of many heads is lucky too: held out is the head chosen on every second "
-        "sentence, measured on the others. One offset: the best single distance, in words. Layers "
-        "and heads count from 0."
-    )])  # fmt: skip
+    return "\n".join([*lines, "", *style.wrap(AGREEMENT_NOTE)])
 
 
 def _agreement(row: LabelAgreement, wide: int) -> str:
@@ -351,7 +376,7 @@ def _label(row: LabelAgreement) -> str:
 
 
 def _token(text: str) -> str:
-    return shorten(printable(text), TOKEN)
+    return shorten(printable(text), TOKEN_COLUMNS)
 
 
 def _head(head: HeadNumbers | RetrievalHead | HeadDifference) -> str:

@@ -21,8 +21,17 @@ from regard.typing import Float64Array
 from regard.view.page.single_file import single_file
 from regard.view.worksheet.arithmetic import PrintedNumbers, half_up, round_steps, text
 
-WORKED = ("query", "key", "value", "scores", "scaled", "exponentials", "totals", "weights",
-          "output")  # fmt: skip
+WORKED_STAGES = (
+    "query",
+    "key",
+    "value",
+    "scores",
+    "scaled",
+    "exponentials",
+    "totals",
+    "weights",
+    "output",
+)
 
 
 @dataclass(frozen=True)
@@ -41,7 +50,7 @@ class Blank:
 def find_blanks(printed: PrintedNumbers, rows: Iterable[int]) -> tuple[Blank, ...]:
     """The chosen rows of every stage that is worked out, in the order in which they are."""
     rows = tuple(rows)
-    stages = WORKED[WORKED.index(printed.start) :]
+    stages = WORKED_STAGES[WORKED_STAGES.index(printed.start) :]
     cells = [(s, r, c) for s in stages for r in rows for c in _open_columns(printed, s, r)]
     return tuple(
         Blank(
@@ -134,13 +143,13 @@ def _texts(printed: PrintedNumbers, stage: str, numbers: Iterable[float]) -> lis
     return [text(number, printed.decimals_of[stage]) for number in numbers]
 
 
-TRIES = 500
+MAX_DRAWS = 500
 
 
-LARGEST = 4.0  # e^4 is 55: no larger number turns up
+MAX_SCORE = 4.0  # e^4 is 55, the largest number on a sheet
 
 
-CLEAR = (0.4, 0.85)  # a row worth reading: somebody stands out, nobody takes all
+CLEAR_WEIGHT_RANGE = (0.4, 0.85)  # of a row's largest weight: neither flat nor all on one word
 
 
 def by_hand(sentence: str, width: int = 2, seed: int = 0) -> Steps:
@@ -155,13 +164,11 @@ def by_hand(sentence: str, width: int = 2, seed: int = 0) -> Steps:
     """
     words = split(sentence)
     if not 1 <= width <= 4:
-        raise ArgumentError(
-            f"width needs a whole number from 1 to 4, to be done by hand, but it is {width}."
-        )
+        raise ArgumentError(f"width must be 1 to 4, to be worked out by hand, got {width}.")
     if seed < 0:
-        raise ArgumentError(f"seed needs a whole number from 0 up, but it is {seed}.")
+        raise ArgumentError(f"seed must be at least 0, got {seed}.")
     random = np.random.default_rng(seed)
-    tries = (_draw(words, width, random) for _ in range(TRIES))
+    tries = (_draw(words, width, random) for _ in range(MAX_DRAWS))
     best, fewest = next(tries), len(words) * 100
     for steps in tries:
         faults = _faults(steps)
@@ -173,7 +180,7 @@ def by_hand(sentence: str, width: int = 2, seed: int = 0) -> Steps:
 
 
 def _draw(words: tuple[str, ...], width: int, random: np.random.Generator) -> Steps:
-    """Different words get different vectors, none of them 0, as long as there are enough."""
+    """Draw a vector for each word, all different and none 0 while there are enough of them."""
     kinds = list(dict.fromkeys(words))
     top = 2 + int(len(kinds) > 3) + int(len(kinds) > 7)
     vectors = np.array(list(product(range(top + 1), repeat=width))[1:])
@@ -184,7 +191,7 @@ def _draw(words: tuple[str, ...], width: int, random: np.random.Generator) -> St
 
 
 def _matrix(width: int, random: np.random.Generator) -> Float64Array:
-    """Entries -1, 0 and 1, and nothing lost by it: its determinant is not 0."""
+    """Entries -1, 0 and 1, with a determinant that is not 0, so that no information is lost."""
     while True:
         matrix = random.integers(-1, 2, (width, width)).astype(np.float64)
         if abs(np.linalg.det(matrix)) > 0.5:
@@ -194,8 +201,8 @@ def _matrix(width: int, random: np.random.Generator) -> Float64Array:
 def _faults(steps: Steps) -> int:
     """Number of scores that are huge and of rows that are too flat or too sharp."""
     largest_q = steps.weights.max(axis=1)
-    dull = (largest_q < CLEAR[0]) | (largest_q > CLEAR[1])
-    return int((np.abs(steps.scaled) > LARGEST).sum() + dull.sum())
+    dull = (largest_q < CLEAR_WEIGHT_RANGE[0]) | (largest_q > CLEAR_WEIGHT_RANGE[1])
+    return int((np.abs(steps.scaled) > MAX_SCORE).sum() + dull.sum())
 
 
 @dataclass(frozen=True)
@@ -208,7 +215,7 @@ class Question:
 
 @dataclass(frozen=True)
 class Worksheet:
-    """Everything that is printed: the numbers, which of them are blank, and what is asked."""
+    """Content of a printed sheet: the numbers, which of them are blank, and the questions."""
 
     title: str
     printed: PrintedNumbers
@@ -220,7 +227,6 @@ class Worksheet:
 
     def html(self, *, answers: bool = True) -> str:
         """One HTML document that prints on A4; the key, if wanted, begins a page of its own."""
-
         return document(self, answers=answers)
 
     def save(self, path: str | Path, *, answers: bool = True) -> Path:
@@ -371,16 +377,21 @@ def _steps(sheet: Worksheet) -> list[str]:
         ("Weights", "Divide each power by its row's sum.", ("weights",)),
         ("Output", "weights · value, column by column.", ("output",)),
     ]
-    given = {"query": ("x", "w_query", "w_key", "w_value"), "scores": ("query", "key", "value"),
-             "scaled": ("scores", "value")}[printed.start]  # fmt: skip
-    why = "" if printed.start != "scaled" else (
-        f"Queries and keys have {width} numbers each here, too many to multiply by hand. So the "
-        "scores are given, and of the values the first columns."
-    )  # fmt: skip
+    given = {
+        "query": ("x", "w_query", "w_key", "w_value"),
+        "scores": ("query", "key", "value"),
+        "scaled": ("scores", "value"),
+    }[printed.start]
+    why = ""
+    if printed.start == "scaled":
+        why = (
+            f"Queries and keys have {width} numbers each here, too many to multiply by hand. So "
+            "the scores are given, and of the values the first columns."
+        )
     parts = [_section("Given", why, [_table(sheet, stage) for stage in given])]
-    done = WORKED.index(printed.start)
+    done = WORKED_STAGES.index(printed.start)
     for title, how, stages in steps:
-        if WORKED.index(stages[0]) >= done:
+        if WORKED_STAGES.index(stages[0]) >= done:
             tables = [_table(sheet, stage) for stage in stages if stage != "totals"]
             parts.append(_section(title, how, tables, len(parts)))
     return parts

@@ -8,7 +8,7 @@ import pytest
 
 import regard
 from regard.view.page.jobs import Context
-from regard.view.page.maps import small
+from regard.view.page.maps import shrink
 
 RANDOM = np.random.default_rng(11)
 X = RANDOM.normal(size=(2, 60, 8)).astype(np.float32)
@@ -121,5 +121,5 @@ def test_heads_and_their_small_pictures(client, seen):
     shape = tuple(int(size) for size in answer.headers["x-regard-shape"].split(","))
     thumbnails = np.frombuffer(answer.content, "<f4").reshape(shape)
     maps = np.asarray(seen.map).reshape(1, -1, *seen.map.shape[-2:])
-    npt.assert_array_equal(thumbnails, small(maps, 24).astype(np.float32))
+    npt.assert_array_equal(thumbnails, shrink(maps, 24).astype(np.float32))
     assert ask(client, "thumbnails", file=0, part="none").headers["x-regard-shape"] == "0,0,0,0"

@@ -28,7 +28,7 @@ def look(glance: Read, _: Read) -> Facts:
     reading = glance(HUNGRY)
     shown = reading.highlight(IT)
     layer, head, query = shown.link.layer, shown.link.head, shown.link.query
-    other = rival_of(shown.link.key_word)
+    other = rival_noun(shown.link.key_word)
     return {
         **_picture(reading, layer, head),
         **_choices(reading, query, layer, head),
@@ -66,7 +66,7 @@ def tell(glance: Read, read: Read) -> Facts:
     measured = hungry.model.roles.measured["pronouns"]
     role = hungry.model.roles.encoder[layer, head]
     noun = shown.link.key_word
-    rival = rival_of(noun)
+    rival = rival_noun(noun)
     moved = chosen["best"] != noun
     # The food is feminine in French, so that the right word for it is elle.
     elle = "elle" in delicious.translation.replace("'", " ").lower().split()
@@ -90,7 +90,9 @@ def tell(glance: Read, read: Read) -> Facts:
         "turns": measured["rule"]["pairs_right"],
         "french_right": measured["french_pronoun"]["right_where_genders_differ"],
         "elsewhere": {
-            "layer": elsewhere.layer, "head": elsewhere.head, "share": float(elsewhere.weight)
+            "layer": elsewhere.layer,
+            "head": elsewhere.head,
+            "share": float(elsewhere.weight),
         },
         "first": hungry.translation,
         "second": delicious.translation,
@@ -98,10 +100,10 @@ def tell(glance: Read, read: Read) -> Facts:
         "elle_elsewhere": elle and not moved,
         "elle_from_here": elle and moved,
         "caution": CAUTION,
-    }  # fmt: skip
+    }
 
 
-def rival_of(noun: str) -> str:
+def rival_noun(noun: str) -> str:
     """The noun of the sentence that a word is not."""
     return "dog" if noun == "food" else "food"
 

@@ -9,12 +9,12 @@ import numpy as np
 
 from regard.transformer.config import parameter_shapes
 from regard.typing import Array
-from regard.view.page.lessons.model import HUNGRY, IT, Facts, Read, rival_of
+from regard.view.page.lessons.model import HUNGRY, IT, Facts, Read, rival_noun
 from regard.view.page.readings import without_position
 
 TWICE = "the dog saw the dog"
 
-STRIP = 48  # numbers of a vector that a strip shows
+STRIP_NUMBERS = 48  # numbers of a vector that a strip shows
 
 
 def vectors(glance: Read, _: Read) -> Facts:
@@ -34,7 +34,7 @@ def vectors(glance: Read, _: Read) -> Facts:
         "id": int(ids[0, dog]),
         "vocabulary": config.vocabulary,
         "width": config.width,
-        "shown": STRIP,
+        "shown": STRIP_NUMBERS,
         "strips": [_strip(row) for row in both],
         "parts": [_strip(x[dog]) for x in (embedding, both - embedding, both)],
         "choices": [f"{x:,}" for x in choices],
@@ -174,7 +174,7 @@ def experiment(_: Read, read: Read) -> Facts:
     """The row of *it* put on the other noun, and the model run again."""
     reading = read(HUNGRY)
     link = reading.highlight(IT).link
-    rival = rival_of(link.key_word)
+    rival = rival_noun(link.key_word)
     changed = reading.redirect(IT, rival, layer=link.layer, head=link.head)
     candidates = changed.parting.candidates
     return {
@@ -206,7 +206,7 @@ def _kind(parameter: str) -> str:
     return "feed-forward" if "feed_forward" in parameter else "word vectors"
 
 
-def _strip(vector: Array, size: int = STRIP) -> list[float]:
+def _strip(vector: Array, size: int = STRIP_NUMBERS) -> list[float]:
     return [round(float(x), 3) for x in vector[:size]]
 
 

@@ -15,43 +15,43 @@ from regard.experiments.effects import (
     logit_difference,
     without_each_head,
 )
-from regard.experiments.effects import effects as effects_of
+from regard.experiments.effects import effects as run_effects
 from regard.experiments.further import opens
 from regard.transformer.reading import Reading
 from regard.transformer.roles import PARTS
 from regard.view.page.jobs import Context, Fields, Stop
-from regard.view.page.readings import as_page, integer_field, outcome_of
+from regard.view.page.readings import as_page, experiment_outcome, integer_field
 
-MOST_TERMS = 12
+MAX_TERMS = 12
 
 
 def routes(context: Context) -> list[Route]:
     """experiment, effects, because."""
 
-    def reading_of(fields: Fields, stop: Stop) -> Reading:
+    def requested_reading(fields: Fields, stop: Stop) -> Reading:
         sentence = fields.get("sentence")
         if not isinstance(sentence, str):
-            raise ArgumentError("a sentence needs to be text: send it as 'sentence'.")
-        return context.readings.of(sentence, stop.check)
+            raise ArgumentError("sentence must be text.")
+        return context.readings.read(sentence, stop.check)
 
     def experiment(fields: Fields, stop: Stop) -> Response:
         changes = fields.get("changes")
-        sentence = reading_of(fields, stop).sentence
+        sentence = requested_reading(fields, stop).sentence
         made = context.readings.experiment(sentence, changes, stop.check)
         reading = as_page(made.after) | {"changes": changes}
-        return JSONResponse({"reading": reading, **outcome_of(made)})
+        return JSONResponse({"reading": reading, **experiment_outcome(made)})
 
     def effects(fields: Fields, stop: Stop) -> Response:
-        reading, (of, rival) = reading_of(fields, stop), _words(fields)
+        reading, (of, rival) = requested_reading(fields, stop), _words(fields)
         if "layer" in fields:
-            return JSONResponse(_effects_of_layer(reading, fields))
+            return JSONResponse(_layer_effects(reading, fields))
         if fields.get("choice") is True:
             return JSONResponse(_choice(reading, find_choice(reading, of, rival)))
-        made = effects_of(reading, of, rival, lambda *_: stop.check())
+        made = run_effects(reading, of, rival, lambda *_: stop.check())
         return JSONResponse(made.to_dict())
 
     def because(fields: Fields, stop: Stop) -> Response:
-        return JSONResponse(_because(reading_of(fields, stop), fields))
+        return JSONResponse(_because(requested_reading(fields, stop), fields))
 
     return [
         context.post("/api/experiment", experiment),
@@ -78,7 +78,7 @@ def _choice(reading: Reading, choice: Choice) -> dict[str, Any]:
     }
 
 
-def _effects_of_layer(reading: Reading, fields: Fields) -> dict[str, Any]:
+def _layer_effects(reading: Reading, fields: Fields) -> dict[str, Any]:
     """Effects of the heads of one layer: the page asks for a layer at a time, to show progress."""
     choice = find_choice(reading, *_words(fields))
     part, layer = str(fields.get("part", "encoder")), integer_field(fields, "layer")
@@ -92,9 +92,9 @@ def _because(reading: Reading, fields: Fields) -> dict[str, Any]:
     made = reading.because(query, key, layer, head, str(fields.get("part", "encoder")))
     path = fields.get("path", [])
     if not isinstance(path, list):
-        raise ArgumentError(f"path needs a list of term numbers, but it is {path!r}.")
+        raise ArgumentError(f"path must be a list of term numbers, got {path!r}.")
     for term in path:
         made = made.because(term)
-    shown = [x.to_dict() | {"opens": opens(x)} for x in made.terms[:MOST_TERMS]]
-    rest = sum(x.value for x in made.terms[MOST_TERMS:])
+    shown = [x.to_dict() | {"opens": opens(x)} for x in made.terms[:MAX_TERMS]]
+    rest = sum(x.value for x in made.terms[MAX_TERMS:])
     return made.to_dict() | {"terms": shown, "count": len(made.terms), "rest": rest}

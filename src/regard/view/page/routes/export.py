@@ -17,9 +17,22 @@ from regard.view.page.jobs import Context, Fields, Stop
 from regard.view.page.maps import bounded_integer, open_file
 from regard.view.page.single_file import offline_map, offline_page
 
-HIDDEN = -32768  # stands for minus infinity, as masked scores have it
+HIDDEN_STEP = -32768  # minus infinity, the score of a hidden key
 
-STATE = ("part", "layer", "head", "show", "as", "by", "least", "marks", "q", "k", "stage", "cell")
+STATE_FIELDS = (
+    "part",
+    "layer",
+    "head",
+    "show",
+    "as",
+    "by",
+    "least",
+    "marks",
+    "q",
+    "k",
+    "stage",
+    "cell",
+)
 
 
 def routes(context: Context) -> list[Route]:
@@ -38,9 +51,11 @@ def routes(context: Context) -> list[Route]:
             return Response(offline_page(example.steps), media_type="text/html")
         sentence, state = fields.get("sentence"), fields.get("state")
         if not isinstance(sentence, str):
-            raise ArgumentError("a sentence needs to be text: send it as 'sentence'.")
-        reading = context.readings.of(sentence, stop.check)
-        state_fields = {x: state[x] for x in STATE if x in state} if isinstance(state, dict) else {}
+            raise ArgumentError("sentence must be text.")
+        reading = context.readings.read(sentence, stop.check)
+        state_fields = (
+            {x: state[x] for x in STATE_FIELDS if x in state} if isinstance(state, dict) else {}
+        )
         state_fields |= {x: fields[x] for x in ("part", "layer", "head", "view") if x in fields}
         return Response(offline_page(reading, state_fields), media_type="text/html")
 
@@ -61,7 +76,7 @@ def figure(fields: Fields) -> Picture:
     names = (_names(fields, "queries"), _names(fields, "keys"))
     axes = _names(fields, "axes")
     if len(axes) != 2:
-        raise ArgumentError("axes needs two titles, of the rows and of the columns.")
+        raise ArgumentError("axes must be two titles, of the rows and of the columns.")
     return Picture(
         _numbers(fields, (len(names[0]), len(names[1]))),
         names,
@@ -85,28 +100,28 @@ def _numbers(fields: Fields, shape: tuple[int, int]) -> Any:
     except (binascii.Error, TypeError, ValueError):
         steps, most = np.zeros(0, np.uint8), 1.0
     if len(steps) != shape[0] * shape[1] or not len(steps) or not 0 < most < np.inf:
-        raise ArgumentError("a figure needs a number for each of its cells, but they do not match.")
+        raise ArgumentError("steps must hold one number for each cell of the figure.")
     if sqrt:
         return (most * (steps / 255.0) ** 2).reshape(shape)
-    return np.where(steps == HIDDEN, -np.inf, steps * (most / 32767)).reshape(shape)
+    return np.where(steps == HIDDEN_STEP, -np.inf, steps * (most / 32767)).reshape(shape)
 
 
 def _text(fields: Fields, name: str) -> str:
     text = fields.get(name)
     if not isinstance(text, str):
-        raise ArgumentError(f"{name} needs to be text, but it is {text!r}.")
+        raise ArgumentError(f"{name} must be text, got {text!r}.")
     return text
 
 
 def _names(fields: Fields, name: str) -> tuple[str, ...]:
     names = fields.get(name)
     if not isinstance(names, list) or not all(isinstance(one, str) for one in names):
-        raise ArgumentError(f"{name} needs a list of names.")
+        raise ArgumentError(f"{name} must be a list of names.")
     return tuple(names)
 
 
 def _rows(fields: Fields, size: int) -> tuple[int, ...]:
     rows = fields.get("chosen", [])
     if not isinstance(rows, list):
-        raise ArgumentError("chosen needs a list of rows.")
+        raise ArgumentError("chosen must be a list of rows.")
     return tuple(bounded_integer("a chosen row", row, 0, size - 1) for row in rows)

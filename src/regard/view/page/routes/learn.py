@@ -44,12 +44,12 @@ def routes(context: Context) -> list[Route]:
 
     def readers(stop: Stop) -> tuple[Read, Read]:
         return (
-            lambda sentence: readings.of(sentence, stop.check, quick=True),
-            lambda sentence: readings.of(sentence, stop.check),
+            lambda sentence: readings.read(sentence, stop.check, quick=True),
+            lambda sentence: readings.read(sentence, stop.check),
         )
 
     def learn(fields: Fields, stop: Stop) -> Response:
-        return JSONResponse(facts_of(fields.get("page"), *readers(stop)))
+        return JSONResponse(page_facts(fields.get("page"), *readers(stop)))
 
     def html(fields: Fields, stop: Stop) -> Response:
         return Response(course_page(*readers(stop)), media_type="text/html")
@@ -57,14 +57,14 @@ def routes(context: Context) -> list[Route]:
     return [context.post("/api/learn", learn), context.post("/api/export/learn", html)]
 
 
-def facts_of(page: object, glance: Read, read: Read) -> Facts:
+def page_facts(page: object, glance: Read, read: Read) -> Facts:
     """Facts of one page; ``glance`` reads the English side alone, ``read`` the whole sentence."""
     if not isinstance(page, str) or page not in PAGES:
-        raise ArgumentError(f"page needs to be one of {', '.join(PAGES)}, but it is {page!r}.")
+        raise ArgumentError(f"page must be one of {', '.join(PAGES)}, got {page!r}.")
     return PAGES[page](glance, read)
 
 
 def course_page(glance: Read, read: Read) -> str:
     """The whole course in one HTML file, which needs neither server nor network."""
-    facts = {page: facts_of(page, glance, read) for page in PAGES}
+    facts = {page: page_facts(page, glance, read) for page in PAGES}
     return page_with({"views": ["learn"], "learn": facts, "address": "#learn"}, Blobs())

@@ -21,9 +21,9 @@ from regard.view.page.maps import (
     head_thumbnails,
     open_file,
 )
-from regard.view.page.regions import Region, RegionCells, region_of
+from regard.view.page.regions import Region, RegionCells, region_cells
 
-MOST_CELLS = 1024  # a side
+MAX_CELLS = 1024  # a side
 
 
 def routes(context: Context) -> list[Route]:
@@ -33,27 +33,27 @@ def routes(context: Context) -> list[Route]:
     def source(index: int) -> MapSource:
         return open_file(context.files[index])
 
-    def file_of(fields: Fields) -> MapSource:
+    def requested_file(fields: Fields) -> MapSource:
         return source(bounded_integer("file", fields.get("file"), 0, len(context.files) - 1))
 
     def about(fields: Fields, stop: Stop) -> Response:
-        return JSONResponse(file_of(fields).about())
+        return JSONResponse(requested_file(fields).about())
 
     def heads(fields: Fields, stop: Stop) -> Response:
-        return JSONResponse({"parts": head_parts(file_of(fields))})
+        return JSONResponse({"parts": head_parts(requested_file(fields))})
 
     def thumbnails(fields: Fields, stop: Stop) -> Response:
-        made = head_thumbnails(file_of(fields), fields.get("part"))
+        made = head_thumbnails(requested_file(fields), fields.get("part"))
         return numbers(np.zeros((0, 0, 0, 0)) if made is None else made)
 
     def region(fields: Fields, stop: Stop) -> Response:
-        return _region(file_of(fields), fields, stop.check)
+        return _region(requested_file(fields), fields, stop.check)
 
     def row(fields: Fields, stop: Stop) -> Response:
-        return JSONResponse(_row(file_of(fields), fields))
+        return JSONResponse(_row(requested_file(fields), fields))
 
     def text(fields: Fields, stop: Stop) -> Response:
-        layer = file_of(fields).layer(fields.get("layer", 0))
+        layer = requested_file(fields).layer(fields.get("layer", 0))
         segment = (fields.get("side"), fields.get("from"), fields.get("to"))
         return JSONResponse({"tokens": layer.text(*segment)})
 
@@ -75,7 +75,7 @@ def _region(file: MapSource, fields: Fields, check: Callable[[], None]) -> Respo
         _range("columns", fields.get("columns"), layer.seen.keys),
         _cells(fields.get("cells")),
     )
-    cells = region_of(
+    cells = region_cells(
         layer.seen, index, region, thorough=fields.get("thorough") is True, check=check
     )
     response = numbers(np.concatenate([cells.values_rc.reshape(-1), *_strips(layer, index, cells)]))
@@ -84,8 +84,10 @@ def _region(file: MapSource, fields: Fields, check: Callable[[], None]) -> Respo
 
 
 def _strips(layer: Layer, index: HeadIndex, cells: RegionCells) -> list[Any]:
-    strips = (layer.strip("received", index, cells.column_edges),
-             layer.strip("entropy", index, cells.row_edges))  # fmt: skip
+    strips = (
+        layer.strip("received", index, cells.column_edges),
+        layer.strip("entropy", index, cells.row_edges),
+    )
     return [strip for strip in strips if strip is not None]
 
 
@@ -121,6 +123,6 @@ def _range(name: str, value: Any, size: int) -> tuple[int, int]:
 
 def _cells(value: Any) -> tuple[int, int]:
     rows, columns = value if isinstance(value, list) and len(value) == 2 else (None, None)
-    return bounded_integer("cells down", rows, 1, MOST_CELLS), bounded_integer(
-        "cells across", columns, 1, MOST_CELLS
+    return bounded_integer("cells down", rows, 1, MAX_CELLS), bounded_integer(
+        "cells across", columns, 1, MAX_CELLS
     )

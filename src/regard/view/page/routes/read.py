@@ -14,7 +14,7 @@ from regard.errors import ArgumentError
 from regard.transformer.reading import Reading
 from regard.typing import Array
 from regard.view.page.jobs import Context, Fields, Stop, numbers
-from regard.view.page.maps import THUMBNAIL, bounded_integer, small
+from regard.view.page.maps import THUMBNAIL_CELLS, bounded_integer, shrink
 from regard.view.page.readings import as_page
 from regard.view.page.runs import Run, open_run
 
@@ -22,41 +22,41 @@ from regard.view.page.runs import Run, open_run
 def routes(context: Context) -> list[Route]:
     """read, weights, thumbnails."""
 
-    def reading_of(fields: Fields, stop: Stop) -> Reading:
+    def requested_reading(fields: Fields, stop: Stop) -> Reading:
         sentence, quick = fields.get("sentence"), fields.get("quick") is True
         if not isinstance(sentence, str):
-            raise ArgumentError("a sentence needs to be text: send it as 'sentence'.")
+            raise ArgumentError("sentence must be text.")
         if fields.get("changes"):
             return context.readings.experiment(sentence, fields["changes"], stop.check).after
-        return context.readings.of(sentence, stop.check, quick=quick)
+        return context.readings.read(sentence, stop.check, quick=quick)
 
     @lru_cache(maxsize=4)
     def opened(index: int) -> Run:
         return open_run(context.files[index])
 
-    def run_of(fields: Fields) -> Run | None:
+    def requested_run(fields: Fields) -> Run | None:
         if fields.get("file") is None:
             return None
         return opened(bounded_integer("file", fields["file"], 0, len(context.files) - 1))
 
     def read(fields: Fields, stop: Stop) -> Response:
-        if run := run_of(fields):
+        if run := requested_run(fields):
             return JSONResponse(run.reading | {"file": fields["file"]})
         quick = fields.get("quick") is True
-        reading = reading_of(fields, stop)
+        reading = requested_reading(fields, stop)
         page = as_page(reading, quick=quick)
         return JSONResponse(page | {"first": first_table(reading, page, fields)} if quick else page)
 
     def weights(fields: Fields, stop: Stop) -> Response:
-        if run := run_of(fields):
+        if run := requested_run(fields):
             return numbers(run.weights(fields))
-        return numbers(table(reading_of(fields, stop), fields))
+        return numbers(table(requested_reading(fields, stop), fields))
 
     def thumbnails(fields: Fields, stop: Stop) -> Response:
-        if run := run_of(fields):
+        if run := requested_run(fields):
             return numbers(run.thumbnails(fields))
-        weights_lhqk = reading_of(fields, stop).weights(str(fields.get("part")), by="tokens")
-        return numbers(small(weights_lhqk, THUMBNAIL))
+        weights_lhqk = requested_reading(fields, stop).weights(str(fields.get("part")), by="tokens")
+        return numbers(shrink(weights_lhqk, THUMBNAIL_CELLS))
 
     return [
         context.post("/api/read", read),
@@ -80,9 +80,14 @@ def first_table(reading: Reading, page: dict[str, Any], fields: Fields) -> dict[
         at = requested
     weights_qk = reading.weights("encoder", layer=at["layer"], head=at["head"], by="tokens")
     content = np.ascontiguousarray(weights_qk, "<f4").tobytes()
-    return {"part": "encoder", "layer": at["layer"], "head": at["head"],
-            "rows": weights_qk.shape[0], "columns": weights_qk.shape[1],
-            "weights": base64.b64encode(content).decode()}  # fmt: skip
+    return {
+        "part": "encoder",
+        "layer": at["layer"],
+        "head": at["head"],
+        "rows": weights_qk.shape[0],
+        "columns": weights_qk.shape[1],
+        "weights": base64.b64encode(content).decode(),
+    }
 
 
 def table(reading: Reading, fields: Fields) -> Array:
@@ -94,9 +99,9 @@ def table(reading: Reading, fields: Fields) -> Array:
     if show == "all":
         return reading.average(part).tokens_qk
     if not isinstance(layer, int):
-        raise ArgumentError(f"layer needs a whole number from 0, but it is {layer!r}.")
+        raise ArgumentError(f"layer must be a whole number, got {layer!r}.")
     if show == "layer":
         return reading.average(part, layer).tokens_qk
     if not isinstance(head, int):
-        raise ArgumentError(f"head needs a whole number from 0, but it is {head!r}.")
+        raise ArgumentError(f"head must be a whole number, got {head!r}.")
     return reading.weights(part, layer=layer, head=head, by="tokens")

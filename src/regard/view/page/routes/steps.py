@@ -14,16 +14,16 @@ from regard.transformer.reading import Reading
 from regard.view.page.jobs import Context, Fields, Stop
 from regard.view.page.readings import without_position
 from regard.view.page.steps import (
-    data_of_example,
-    data_of_layer,
-    data_of_next_words,
-    data_of_reading,
+    example_data,
     example_summaries,
+    layer_data,
+    next_words_data,
+    reading_data,
 )
 
-MOST_RUNS = 3  # in float64, cached: both sides of one sentence, and one without positions
+MAX_RUNS = 3  # in float64, cached: both sides of one sentence, and one without positions
 
-MOST_TOKENS_OF_RUNS = 300  # of all of them together; a token takes about half a megabyte
+MAX_RUN_TOKENS = 300  # of all of them together; a token takes about half a megabyte
 
 Key = tuple[str, bool, bool]
 
@@ -36,7 +36,7 @@ class ExactRuns:
         self._next: dict[Key, bytes] = {}
         self._lock = Lock()
 
-    def of(self, reading: Reading, *, quick: bool) -> ResidualRun:
+    def get(self, reading: Reading, *, quick: bool) -> ResidualRun:
         """The run of a reading, of its English side alone where it is ``quick``."""
         return self._run(reading, quick)[1]
 
@@ -45,7 +45,7 @@ class ExactRuns:
         key, run = self._run(reading, quick=False)
         content = self._next.get(key)
         if content is None:
-            content = data_of_next_words(run).to_bytes()
+            content = next_words_data(run).to_bytes()
             with self._lock:
                 if key in self._runs:
                     self._next[key] = content
@@ -53,7 +53,7 @@ class ExactRuns:
 
     def _is_full(self) -> bool:
         tokens = [len(x.reading.tokens) + len(x.given) for x in self._runs.values()]
-        return len(tokens) > MOST_RUNS or sum(tokens) > MOST_TOKENS_OF_RUNS
+        return len(tokens) > MAX_RUNS or sum(tokens) > MAX_RUN_TOKENS
 
     def _run(self, reading: Reading, quick: bool) -> tuple[Key, ResidualRun]:
         key = (reading.sentence, quick, reading.positions)
@@ -70,28 +70,28 @@ def routes(context: Context) -> list[Route]:
     """steps, path, next, examples."""
     runs = ExactRuns()
 
-    def reading_of(fields: Fields, stop: Stop, part: str) -> Reading:
+    def requested_reading(fields: Fields, stop: Stop, part: str) -> Reading:
         sentence = fields.get("sentence")
         if not isinstance(sentence, str):
-            raise ArgumentError("a sentence needs to be text: send it as 'sentence'.")
-        reading = context.readings.of(sentence, stop.check, quick=part == "encoder")
+            raise ArgumentError("sentence must be text.")
+        reading = context.readings.read(sentence, stop.check, quick=part == "encoder")
         return without_position(reading) if fields.get("position") is False else reading
 
     def steps(fields: Fields, stop: Stop) -> Response:
         if "example" in fields:
-            return _binary(data_of_example(str(fields["example"])).to_bytes())
+            return _binary(example_data(str(fields["example"])).to_bytes())
         part = str(fields.get("part"))
-        reading = reading_of(fields, stop, part)
+        reading = requested_reading(fields, stop, part)
         numbers = [_number(fields, name) for name in ("layer", "head")]
-        return _binary(data_of_reading(reading, part, *numbers).to_bytes())
+        return _binary(reading_data(reading, part, *numbers).to_bytes())
 
     def path(fields: Fields, stop: Stop) -> Response:
         part, layer = str(fields.get("part")), _number(fields, "layer") or 0
-        run = runs.of(reading_of(fields, stop, part), quick=part == "encoder")
-        return _binary(data_of_layer(run, part, layer).to_bytes())
+        run = runs.get(requested_reading(fields, stop, part), quick=part == "encoder")
+        return _binary(layer_data(run, part, layer).to_bytes())
 
     def next_words(fields: Fields, stop: Stop) -> Response:
-        return _binary(runs.next_words(reading_of(fields, stop, "decoder")))
+        return _binary(runs.next_words(requested_reading(fields, stop, "decoder")))
 
     def examples(fields: Fields, stop: Stop) -> Response:
         return JSONResponse(example_summaries())
@@ -113,5 +113,5 @@ def _number(fields: Fields, name: str) -> int | None:
     if number is None:
         return None
     if not isinstance(number, int) or isinstance(number, bool):
-        raise ArgumentError(f"{name} needs a whole number from 0, but it is {number!r}.")
+        raise ArgumentError(f"{name} must be a whole number, got {number!r}.")
     return number
