@@ -5,7 +5,7 @@ import json
 
 import pytest
 
-from regard.corpus.batches import Sampling, mixed
+from regard.corpus.batches import Sampling, hash64
 from regard.corpus.readers import (
     MAX_DOCUMENT_BYTES,
     count_documents,
@@ -183,7 +183,7 @@ def test_batches_cover_every_document_once(tmp_path):
 
 
 def test_a_sample_is_fair_and_always_the_same():
-    share = sum(mixed(number) < 0.3 * 2**64 for number in range(20_000)) / 20_000
+    share = sum(hash64(number) < 0.3 * 2**64 for number in range(20_000)) / 20_000
     # Four standard deviations of a share of 0.3 among 20,000.
     assert abs(share - 0.3) < 4 * (0.3 * 0.7 / 20_000) ** 0.5
     assert Sampling(sample=0.5).expected(101) == 50

@@ -3,7 +3,7 @@
 import asyncio
 import shutil
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from threading import Thread
@@ -238,6 +238,14 @@ def page(new_page: Callable[..., Any]) -> Any:
     return new_page()
 
 
+def _wait_for_frame(page: Any) -> None:
+    """Wait until the page draws its next frame; one that is being replaced has none."""
+    from playwright.sync_api import Error
+
+    with suppress(Error):
+        page.evaluate("() => new Promise(requestAnimationFrame)")
+
+
 @pytest.fixture
 def until() -> Callable[..., None]:
     """Wait until an expression holds; Playwright's own way is what the page's policy forbids.
@@ -249,7 +257,7 @@ def until() -> Callable[..., None]:
         end = monotonic() + PATIENCE / 1000
         while not (expression() if callable(expression) else page.evaluate(expression, argument)):
             assert monotonic() < end, f"it never came true: {expression}"
-            page.wait_for_timeout(20)
+            _wait_for_frame(page)
 
     return wait
 

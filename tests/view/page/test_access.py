@@ -10,7 +10,7 @@ from regard.transformer.model import Transformer
 from regard.view.page.access import (
     INTERNAL_ERROR_MESSAGE,
     MAX_BODY_BYTES,
-    NO_TOKEN_MESSAGE,
+    NOT_ALLOWED_MESSAGE,
     SECURITY_HEADERS,
     Access,
     Guard,
@@ -153,7 +153,7 @@ def test_an_error_inside_is_a_sentence_and_tells_nothing(caplog):
 ])  # fmt: skip
 def test_without_the_token_there_is_nothing(stranger, path):
     answer = stranger.get(path)
-    assert (answer.status_code, answer.json()) == (403, {"error": NO_TOKEN_MESSAGE})
+    assert (answer.status_code, answer.json()) == (403, {"error": NOT_ALLOWED_MESSAGE})
     assert "set-cookie" not in answer.headers
     assert TOKEN not in answer.text
 
@@ -165,7 +165,7 @@ def test_without_the_token_there_is_nothing(stranger, path):
 ])  # fmt: skip
 def test_a_wrong_token_is_refused(stranger, headers):
     answer = stranger.post("/api/read", json={"sentence": "I am good"}, headers=headers)
-    assert (answer.status_code, answer.json()) == (403, {"error": NO_TOKEN_MESSAGE})
+    assert (answer.status_code, answer.json()) == (403, {"error": NOT_ALLOWED_MESSAGE})
 
 
 def test_the_token_of_the_address_becomes_a_cookie(stranger):

@@ -22,14 +22,6 @@ from regard.view.page.runs import Run, open_run
 def routes(context: Context) -> list[Route]:
     """read, weights, thumbnails."""
 
-    def requested_reading(fields: Fields, stop: Stop) -> Reading:
-        sentence, quick = fields.get("sentence"), fields.get("quick") is True
-        if not isinstance(sentence, str):
-            raise ArgumentError("sentence must be text.")
-        if fields.get("changes"):
-            return context.readings.experiment(sentence, fields["changes"], stop.check).after
-        return context.readings.read(sentence, stop.check, quick=quick)
-
     @lru_cache(maxsize=4)
     def opened(index: int) -> Run:
         return open_run(context.files[index])
@@ -43,19 +35,21 @@ def routes(context: Context) -> list[Route]:
         if run := requested_run(fields):
             return JSONResponse(run.reading | {"file": fields["file"]})
         quick = fields.get("quick") is True
-        reading = requested_reading(fields, stop)
+        reading = requested_reading(context, fields, stop)
         page = as_page(reading, quick=quick)
         return JSONResponse(page | {"first": first_table(reading, page, fields)} if quick else page)
 
     def weights(fields: Fields, stop: Stop) -> Response:
         if run := requested_run(fields):
             return numbers(run.weights(fields))
-        return numbers(table(requested_reading(fields, stop), fields))
+        return numbers(table(requested_reading(context, fields, stop), fields))
 
     def thumbnails(fields: Fields, stop: Stop) -> Response:
         if run := requested_run(fields):
             return numbers(run.thumbnails(fields))
-        weights_lhqk = requested_reading(fields, stop).weights(str(fields.get("part")), by="tokens")
+        weights_lhqk = requested_reading(context, fields, stop).weights(
+            str(fields.get("part")), by="tokens"
+        )
         return numbers(shrink(weights_lhqk, THUMBNAIL_CELLS))
 
     return [
@@ -63,6 +57,16 @@ def routes(context: Context) -> list[Route]:
         context.post("/api/weights", weights),
         context.post("/api/thumbnails", thumbnails),
     ]
+
+
+def requested_reading(context: Context, fields: Fields, stop: Stop) -> Reading:
+    """The reading of the sentence in a request, with its changes where it has any."""
+    sentence, quick = fields.get("sentence"), fields.get("quick") is True
+    if not isinstance(sentence, str):
+        raise ArgumentError("sentence must be text.")
+    if fields.get("changes"):
+        return context.readings.experiment(sentence, fields["changes"], stop.check).after
+    return context.readings.read(sentence, stop.check, quick=quick)
 
 
 def first_table(reading: Reading, page: dict[str, Any], fields: Fields) -> dict[str, Any]:
