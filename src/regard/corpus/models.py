@@ -24,9 +24,11 @@ from regard.corpus.windows import (
 from regard.engine.dense import dense_attention
 from regard.engine.distances import bands_within
 from regard.errors import ArgumentError, BackendError, FileError
+from regard.transformer.checkpoint import DESCRIPTION, SHIPPED, load_model, model_folder
 from regard.transformer.config import END
 from regard.transformer.layers import EncoderLayer, join_heads, split_heads, times
 from regard.transformer.model import Transformer
+from regard.transformer.translation import readable
 from regard.typing import Array
 from regard.watcher.files.model_folder import is_gguf, load_folder
 from regard.watcher.seen import Seen
@@ -148,15 +150,11 @@ class ModelSpec:
 
     def files(self) -> Path:
         """The folder that holds the model."""
-        from regard.transformer.checkpoint import SHIPPED, model_folder
-
         return SHIPPED if self.folder is None else model_folder(self.folder)
 
 
 @lru_cache(maxsize=1)
 def _load(spec: ModelSpec) -> Observer:
-    from regard.transformer.checkpoint import DESCRIPTION, load_model
-
     folder = spec.files()
     if is_gguf(folder):
         return WatchedObserver.load(folder, spec.window, spec.device)
@@ -203,8 +201,6 @@ class EncoderObserver:
 
     def windows(self, text: str) -> list[Window]:
         """The tokens of the text; each window ends with END, as every source does."""
-        from regard.transformer.translation import readable
-
         return cut(self.model.tokenizer.encode(readable(text)), self.window, last=[END])
 
     def piece(self, token: int) -> str:

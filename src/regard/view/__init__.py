@@ -48,7 +48,7 @@ RENDERERS: dict[str, dict[str, str]] = {
     },
     "regard.watcher.seen.Seen": {
         "text": "regard.view.terminal.watch:summary",
-        "page": "regard.view.page.single_file:offline_page",
+        "page": "regard.view.page.embed:offline_page",
     },
     "regard.watcher.changes.model_because.ModelScore": {
         "text": "regard.view.terminal.model_outcome_text:score_page",
@@ -91,6 +91,6 @@ RENDERERS: dict[str, dict[str, str]] = {
     },
     "regard.corpus.survey.Survey": {
         "text": "regard.view.terminal.survey:summary",
-        "page": "regard.view.page.single_file:survey_page",
+        "page": "regard.view.page.embed:survey_page",
     },
 }

@@ -6,8 +6,8 @@ import torch
 from tests.helpers.media_models import IMAGE, llava, pixels
 
 import regard
+from regard.view.page.embed import offline_page as one_file
 from regard.view.page.runs import open_run
-from regard.view.page.single_file import offline_page as one_file
 
 COLOURS = np.zeros((40, 60, 3), np.uint8)
 AREA = (1 / 6, 0.0, 5 / 6, 1.0)

@@ -15,7 +15,7 @@ from regard.transformer.config import NORM_EPSILON, positions
 from regard.transformer.layers import in_dtype, join_heads
 from regard.transformer.reader import read
 from regard.transformer.reading import Reading
-from regard.view.page.single_file import offline_page as one_file
+from regard.view.page.embed import offline_page as one_file
 
 SENTENCE = "A dog ate the food because it was hungry"
 HEAD = f"/#steps?sentence={quote(SENTENCE)}&part=encoder&layer=3&head=6"

@@ -9,9 +9,9 @@ import pytest
 
 import regard
 from regard.errors import ArgumentError, FileError
+from regard.view.page.embed import offline_page, save_page
 from regard.view.page.maps import observation_source, open_file
 from regard.view.page.regions import Region, region_cells
-from regard.view.page.single_file import offline_page, save_page
 
 SIZES = {"n_layer": 2, "n_head": 4, "n_embd": 16, "vocab_size": 40, "n_positions": 64,
          "bos_token_id": 1, "eos_token_id": 2}  # fmt: skip

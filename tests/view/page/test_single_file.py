@@ -16,14 +16,21 @@ from regard.corpus.survey import Survey
 from regard.errors import ArgumentError
 from regard.textbook.stages import softmax
 from regard.transformer.model import Transformer
-from regard.view.page.embed import Blobs, Form, Tables, choose_form, embed_tables, pack_table
+from regard.view.page.embed import (
+    Blobs,
+    Form,
+    Tables,
+    choose_form,
+    embed_tables,
+    offline_page,
+    pack_table,
+    page_with,
+    survey_page,
+)
 from regard.view.page.single_file import (
     bundle,
     module_imports,
     modules_in_order,
-    offline_page,
-    page_with,
-    survey_page,
     top_level_names,
     web_files,
 )

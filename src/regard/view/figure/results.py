@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from regard import __version__
 from regard.display import percent
 from regard.engine.norm_weighted import NOTE
 from regard.engine.observation import Head, Observation
@@ -265,14 +266,12 @@ def _index_text(index: Any) -> str:
 
 def provenance(*parts: str) -> str:
     """The line below a picture: what it was made from, and by which version."""
-    from regard import __version__
-
     return " · ".join(x for x in (*parts, f"made with regard {__version__}") if x)
 
 
 def _page(thing: Any, state: dict[str, Any]) -> Callable[[], str]:
     def page() -> str:
-        from regard.view.page.single_file import offline_page
+        from regard.view.page.embed import offline_page
 
         return offline_page(thing, state)
 

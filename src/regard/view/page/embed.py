@@ -1,4 +1,4 @@
-"""Data that a page embeds, of a reading or an observation, as compressed base64 text.
+"""The explorer as one HTML file: the data of a result, embedded as compressed base64 text.
 
 A page decodes a block when it first needs it.
 
@@ -18,19 +18,48 @@ import base64
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cache, singledispatch
+from pathlib import Path
 from typing import Any
+from urllib.parse import urlencode
 
 import numpy as np
 
+from regard import __version__
+from regard.atomic_write import write_text
+from regard.corpus.survey import Survey
+from regard.engine.observation import Observation
 from regard.errors import ArgumentError
 from regard.experiments.residual import ResidualRun
+from regard.heads.links import CAUTION
+from regard.textbook.steps import Steps
+from regard.transformer.combine import rolled_out
 from regard.transformer.reading import Reading
 from regard.transformer.roles import PARTS
 from regard.typing import Array
-from regard.view.page.maps import THUMBNAIL_CELLS, Layer, MapSource, shrink
+from regard.view.page.maps import (
+    THUMBNAIL_CELLS,
+    Layer,
+    MapSource,
+    observation_source,
+    shrink,
+    watched_source,
+)
 from regard.view.page.readings import as_page
 from regard.view.page.regions import Region, region_cells
-from regard.view.page.steps import layer_data, next_words_data, reading_data
+from regard.view.page.runs import has_rollout, is_readable, part_layers, watched_reading
+from regard.view.page.single_file import (
+    bundle,
+    json_block,
+    page_style,
+    single_file,
+    text_block,
+    web_files,
+)
+from regard.view.page.steps import layer_data, next_words_data, reading_data, steps_data
+from regard.watcher.capture.forward_run import LayerKey
+from regard.watcher.layer import LayerObservation
+from regard.watcher.seen import Seen
 
 MAX_FLOAT32_WEIGHTS = 150_000  # up to here every weight is stored in float32
 
@@ -342,4 +371,117 @@ def _note(form: Form, left_out: float) -> str:
     return (
         f"This file holds the {form.per_row} largest weights of each row to three digits; the "
         f"rest, {100 * left_out:.2g} % on average, is not in it."
+    )
+
+
+def embed_watched(seen: Seen, blobs: Blobs) -> dict[str, Any]:
+    """Data of the Read view where all weights of one text are available, else of the Map view."""
+    if not is_readable(seen):
+        return embed_map(watched_source(seen), blobs)
+    tables = {part: _watched_tables(part_layers(seen, part)) for part in seen.parts}
+    return embed_tables(watched_reading(seen), tables, blobs)
+
+
+def _watched_tables(layers: list[tuple[LayerKey, LayerObservation]]) -> Tables:
+    weights_lhqk: Array = np.stack([layer.tile(slice(None), slice(None)) for _, layer in layers])
+    others = {f"layer {at}": x.mean(axis=0) for at, x in enumerate(weights_lhqk)}
+    others["all"] = weights_lhqk.mean(axis=(0, 1))
+    if has_rollout(layers):
+        others["rollout"] = rolled_out(weights_lhqk.mean(axis=1))
+    return Tables(weights_lhqk, others)
+
+
+ENTRY = "lib/embedded.js"
+
+
+def offline_page(thing: Any, state: Mapping[str, Any] | None = None) -> str:
+    """The page of a reading, steps, an observation or a watched model, opened at ``state``."""
+    blobs = Blobs()
+    data = embed(thing, blobs, state or {})
+    at = dict(data.pop("at", state or {}))
+    view = at.pop("view", data["views"][0])
+    return page_with(data | {"address": address(view, at)}, blobs)
+
+
+def offline_map(source: MapSource) -> str:
+    """The page of the maps of one file."""
+    blobs = Blobs()
+    return page_with(embed_map(source, blobs) | {"address": "#map"}, blobs)
+
+
+def save_page(thing: Any, path: Path) -> None:
+    """Write the page of a thing into a file."""
+    write_text(path, offline_page(thing))
+
+
+@singledispatch
+def embed(thing: Any, blobs: Blobs, state: Mapping[str, Any]) -> dict[str, Any]:
+    """Data for ``web/lib/embedded.js``; arrays go into ``blobs``."""
+    raise ArgumentError(
+        "a page can show a reading, steps, an observation or a watched model, got "
+        f"{type(thing).__name__}."
+    )
+
+
+@embed.register
+def _(thing: Reading, blobs: Blobs, state: Mapping[str, Any]) -> dict[str, Any]:
+    return embed_reading(thing, blobs, state)
+
+
+@embed.register
+def _(thing: Steps, blobs: Blobs, state: Mapping[str, Any]) -> dict[str, Any]:
+    chosen = {x: state[x] for x in ("head", "sentence") if x in state}
+    data = steps_data(thing, **chosen).to_bytes()
+    return {"views": ["steps"], "at": {}, "steps": {"": blobs.add(data)}}
+
+
+@embed.register
+def _(thing: Observation, blobs: Blobs, state: Mapping[str, Any]) -> dict[str, Any]:
+    return embed_map(observation_source(thing), blobs)
+
+
+@embed.register
+def _(thing: Seen, blobs: Blobs, state: Mapping[str, Any]) -> dict[str, Any]:
+    return embed_watched(thing, blobs)
+
+
+def address(view: str, state: Mapping[str, Any]) -> str:
+    """The fragment of an address: a view and its state.
+
+    >>> address("read", {"layer": 3, "head": 6, "word": None})
+    '#read?layer=3&head=6'
+    """
+    fields = {name: value for name, value in state.items() if value is not None}
+    return f"#{view}" + (f"?{urlencode(fields)}" if fields else "")
+
+
+def page_with(data: Mapping[str, Any], blobs: Blobs) -> str:
+    """The explorer with these data embedded."""
+    return single_file(
+        web_files()["page.html"],
+        style=page_style(),
+        script=_script(),
+        blocks=[
+            json_block("embedded", {"version": __version__, **data}),
+            text_block("numbers", blobs.text),
+        ],
+        policy=["img-src data: blob:"],
+    )
+
+
+@cache
+def _script() -> str:
+    return bundle(web_files(), ENTRY)
+
+
+def survey_page(survey: Survey) -> str:
+    """The report of a survey; text of documents is shown as text, never as markup."""
+    texts = web_files()
+    return single_file(
+        texts["survey/survey.html"],
+        style=page_style() + texts["survey/survey.css"],
+        script=bundle(texts, "survey/survey.js"),
+        blocks=[json_block("report", survey.report)],
+        version=__version__,
+        caution=CAUTION,
     )

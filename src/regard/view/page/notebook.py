@@ -9,18 +9,27 @@ from dataclasses import dataclass
 from functools import cache
 from html import escape
 from importlib.resources import files
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from regard.engine.observation import Observation
 from regard.errors import ArgumentError, BackendError, NotAskedError, RegardError
+from regard.transformer.reading import Reading
+from regard.view.page.embed import (
+    NOTEBOOK_BUDGET,
+    Blobs,
+    address,
+    embed,
+    embed_map,
+    embed_weights,
+    page_with,
+)
+from regard.view.page.maps import MapSource, observation_source, watched_source
+from regard.view.page.single_file import web_files
+from regard.watcher.seen import Seen
 
-if TYPE_CHECKING:
-    from regard.view.page.embed import Blobs
-    from regard.view.page.maps import MapSource
+FRAME_PIXELS = 680  # height of a frame until its page reports its own
 
-
-FRAME_PIXELS = 680  # of a frame until its page has said how high it is
-
-# Runs in notebooks that are trusted; a frame tells its own height alone (web/lib/host_frame.js).
+# Runs in trusted notebooks; a frame reports its own height (web/lib/host_frame.js).
 RESIZE = """<script>
 window.regardHeights ||= addEventListener("message", ({ source, data }) => {
   if (!data || data.regard !== "height" || !Number.isInteger(data.height)) return;
@@ -35,7 +44,7 @@ MAX_WEIGHTS = 700_000  # of all heads of a watched model; beyond, its maps are s
 
 
 def in_notebook(thing: Any) -> str:
-    """HTML output of a cell in Jupyter, VS Code and Colab; without scripts the text remains."""
+    """HTML output of a cell in Jupyter, VS Code and Colab; where scripts are off, the text."""
     shown = _shown(thing, f"{type(thing).__name__} of regard")
     text = f'<pre style="overflow-x:auto">{escape(str(thing))}</pre>'
     if not shown:
@@ -44,7 +53,7 @@ def in_notebook(thing: Any) -> str:
 
 
 def framed(html: str, title: str, height: int = FRAME_PIXELS) -> str:
-    """A document inside the notebook's: it runs its own scripts and reaches nothing else."""
+    """A document in a sandboxed frame, whose scripts cannot reach the notebook."""
     return (
         f'<iframe data-regard title="{escape(title)}" '
         'sandbox="allow-scripts allow-modals allow-downloads" '
@@ -54,7 +63,7 @@ def framed(html: str, title: str, height: int = FRAME_PIXELS) -> str:
 
 
 def framed_content(thing: Any) -> str:
-    """The page of a thing as the content of a frame, which decompresses itself."""
+    """The page of a result as the content of a frame, which decompresses itself."""
     return _compressed(_page(thing))
 
 
@@ -68,28 +77,18 @@ def _shown(thing: Any, title: str) -> str:
         return frame
     try:
         return as_image(thing.picture().svg(), title)
-    except (RegardError, TypeError):  # some things must be told which head
+    except (RegardError, TypeError):  # some results need the number of a head
         return ""
 
 
 def _page(thing: Any) -> str:
-    """The offline page, with less in it than a file of its own would hold."""
-    from regard.view.page.embed import Blobs
-    from regard.view.page.single_file import address, page_with
-
+    """The explorer with less data than a file of its own would hold."""
     blobs = Blobs()
     data = _embedded(thing, blobs)
     return page_with(data | {"address": address(data["views"][0], {})}, blobs)
 
 
 def _embedded(thing: Any, blobs: Blobs) -> dict[str, Any]:
-    from regard.engine.observation import Observation
-    from regard.transformer.reading import Reading
-    from regard.view.page.embed import NOTEBOOK_BUDGET, embed_map, embed_weights
-    from regard.view.page.maps import observation_source, watched_source
-    from regard.view.page.single_file import embed
-    from regard.watcher.seen import Seen
-
     if isinstance(thing, Reading):
         return embed_weights(thing, blobs)
     if isinstance(thing, Observation):
@@ -112,7 +111,7 @@ def _weights(source: MapSource) -> int:
 
 
 def as_image(svg: str, title: str) -> str:
-    """An SVG as an image, where nothing in it can run or reach the notebook."""
+    """An SVG as an image, in which no script can run."""
     text = base64.b64encode(svg.encode()).decode()
     return (
         f'<img alt="{escape(title)}" style="max-width:100%" src="data:image/svg+xml;base64,{text}">'
@@ -120,9 +119,7 @@ def as_image(svg: str, title: str) -> str:
 
 
 def _compressed(html: str) -> str:
-    """A page that decompresses itself: a notebook file keeps every output, and this is a third."""
-    from regard.view.page.single_file import web_files
-
+    """A page that decompresses itself: a third of the size, and notebooks keep every output."""
     compressor = zlib.compressobj(9, zlib.DEFLATED, -15)
     content = compressor.compress(html.encode()) + compressor.flush()
     template = web_files()["notebook.html"]
@@ -130,7 +127,7 @@ def _compressed(html: str) -> str:
 
 
 def widget(thing: Any) -> Any:
-    """An anywidget of the page of a thing; ``selection`` is what is chosen in it.
+    """An anywidget of the page of a result; ``selection`` is what the user selects in it.
 
     ``selection`` has part, show, layer and head, and the positions of the chosen queries and keys.
     """
@@ -158,7 +155,7 @@ def _widget_class() -> Any:
     script = (files("regard.view") / "web" / "widget.mjs").read_text(encoding="utf-8")
 
     class PageWidget(anywidget.AnyWidget):  # type: ignore[misc]
-        """A page in a shut frame; ``observe`` its ``selection`` as any trait."""
+        """A page in a sandboxed frame; ``observe`` its ``selection`` as any trait."""
 
         _esm = script
         page = traitlets.Unicode().tag(sync=True)
@@ -171,7 +168,7 @@ def _widget_class() -> Any:
 
 @dataclass(frozen=True)
 class HtmlOutput:
-    """HTML that marimo puts into the cell itself; one with scripts it shuts in a low frame."""
+    """HTML that marimo puts into the cell itself; HTML with scripts would get a low frame."""
 
     html: str
 

@@ -15,13 +15,11 @@ from regard.heads.links import CAUTION
 from regard.text.words import TokenizedText
 from regard.transformer.combine import rolled_out
 from regard.typing import Array
-from regard.view.page.embed import Blobs, Tables, embed_map, embed_tables
 from regard.view.page.maps import (
     THUMBNAIL_CELLS,
     bounded_integer,
     head_labels,
     shrink,
-    watched_source,
 )
 from regard.watcher.capture.forward_run import LayerKey
 from regard.watcher.files.watched_file import FORMAT, VERSION, StoredLayers
@@ -156,14 +154,6 @@ TITLES = {
 }
 
 
-def embed_watched(seen: Seen, blobs: Blobs) -> dict[str, Any]:
-    """Data of the Read view where all weights of one text are available, else of the Map view."""
-    if not is_readable(seen):
-        return embed_map(watched_source(seen), blobs)
-    tables = {part: _watched_tables(part_layers(seen, part)) for part in seen.parts}
-    return embed_tables(watched_reading(seen), tables, blobs)
-
-
 def is_readable(seen: Seen) -> bool:
     """Whether this is one short text with every weight available."""
     if seen.sentences > 1 and seen._sentence is None:
@@ -199,15 +189,6 @@ def part_layers(seen: Seen, part: str) -> list[tuple[LayerKey, LayerObservation]
 def _is_short(layer: LayerObservation) -> bool:
     few = max(layer.queries, layer.keys) <= MAX_TOKENS
     return few and layer.query_text is not None and bool(layer.parts or layer.every_weight)
-
-
-def _watched_tables(layers: list[tuple[LayerKey, LayerObservation]]) -> Tables:
-    weights_lhqk: Array = np.stack([layer.tile(slice(None), slice(None)) for _, layer in layers])
-    others = {f"layer {at}": x.mean(axis=0) for at, x in enumerate(weights_lhqk)}
-    others["all"] = weights_lhqk.mean(axis=(0, 1))
-    if has_rollout(layers):
-        others["rollout"] = rolled_out(weights_lhqk.mean(axis=1))
-    return Tables(weights_lhqk, others)
 
 
 def has_rollout(layers: list[tuple[LayerKey, LayerObservation]]) -> bool:

@@ -18,6 +18,7 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route, Router
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
+from regard import __version__
 from regard.errors import ArgumentError
 from regard.view.page import routes
 from regard.view.page.access import Access, Guard
@@ -206,8 +207,6 @@ def _static(content: bytes, media_type: str) -> Callable[[Request], Response]:
 
 
 def _page_route(context: Context) -> Route:
-    from regard import __version__
-
     def page(_: Request) -> JSONResponse:
         names = [path.name for path in context.files]
         return JSONResponse({"version": __version__, "files": names})

@@ -13,9 +13,9 @@ from starlette.routing import Route
 from regard.errors import ArgumentError
 from regard.textbook.examples import run_example
 from regard.view.figure.picture import Picture
+from regard.view.page.embed import offline_map, offline_page
 from regard.view.page.jobs import Context, Fields, Stop
 from regard.view.page.maps import bounded_integer, open_file
-from regard.view.page.single_file import offline_map, offline_page
 
 HIDDEN_STEP = -32768  # minus infinity, the score of a hidden key
 

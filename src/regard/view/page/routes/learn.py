@@ -8,12 +8,11 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from regard.errors import ArgumentError
-from regard.view.page.embed import Blobs
+from regard.view.page.embed import Blobs, page_with
 from regard.view.page.jobs import Context, Fields, Stop
 from regard.view.page.lessons import documents, model, story
 from regard.view.page.lessons.model import Facts, Read
 from regard.view.page.readings import Readings
-from regard.view.page.single_file import page_with
 
 PAGES: dict[str, Callable[[Read, Read], Facts]] = {
     "look": model.look,
