@@ -113,11 +113,11 @@ SAVING_MISTAKES = {
         ("--kind", "lines"),
         "error: --kind lines applies to a saved picture: add --save FILE.",
     ),
-    "ending": (("--save", "it.bmp"), "error: a picture's name needs to end in .svg, .png, "),
-    "no ending": (("--save", "it"), "error: a picture's name needs to end in .svg, .png, "),
+    "ending": (("--save", "it.bmp"), "error: a picture's file name must end in .svg, .png, "),
+    "no ending": (("--save", "it"), "error: a picture's file name must end in .svg, .png, "),
     "kind": (
         ("--save", "it.svg", "--kind", "pie"),
-        "error: kind needs to be 'lines', 'heatmap' or",
+        "error: kind must be 'lines', 'heatmap' or",
     ),
     "folder": (
         ("--save", "absent/it.svg"),

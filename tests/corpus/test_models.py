@@ -176,7 +176,7 @@ def test_a_survey_from_start_to_end(bert, surveyed, tmp_path):
 
 
 def test_a_window_that_the_model_cannot_take(bert):
-    with pytest.raises(ArgumentError, match="window needs a whole number from 8 to 32"):
+    with pytest.raises(ArgumentError, match="window must be 8 to 32, "):
         ModelSpec(str(bert), window=64).observer()
 
 
@@ -194,7 +194,7 @@ def test_code_of_the_folder_never_runs(bert, tmp_path, monkeypatch):
     with pytest.raises(FileError) as error:
         ModelSpec(str(tmp_path)).observer()
     assert str(error.value) == (
-        f"model needs a folder with a model and its tokenizer, but {tmp_path} cannot be loaded as "
+        f"model must be a folder with a model and its tokenizer: {tmp_path} cannot be loaded as "
         "a model: it needs Python code of its own, which regard does not run."
     )
     assert not marker.exists()
@@ -211,13 +211,12 @@ def test_a_model_that_does_not_read_text(bert, observer):
     with pytest.raises(BackendError) as error:
         WatchedObserver(model, observer.tokenizer, None, "cpu")
     assert str(error.value).startswith(
-        "a survey needs a model that reads the tokens of a text, but WhisperModel does not run on "
-        "them: "
+        "a survey needs a model that reads text, but WhisperModel fails on tokens: "
     )
     assert str(error.value).endswith(". Give --model the folder of a text model.")
 
 
 def test_a_folder_without_parameters(bert, tmp_path):
     (tmp_path / "config.json").write_bytes((bert / "config.json").read_bytes())
-    with pytest.raises(FileError, match=r"needs a folder with a model and its tokenizer, but"):
+    with pytest.raises(FileError, match=r"model must be a folder with a model and its tokenizer: "):
         ModelSpec(str(tmp_path)).observer()

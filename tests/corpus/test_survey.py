@@ -161,10 +161,10 @@ def test_folders_of_others_are_left_alone(surveyed, tmp_path):
         with pytest.raises(ArgumentError) as error:
             surveyed(tmp_path, **options)
         assert str(error.value) == (
-            f"out needs a new or empty folder, or one of an earlier survey, but {str(tmp_path)!r} "
-            "holds 'thesis.tex' and no manifest.json: give another --out."
+            "out must be a new or empty folder, or one of an earlier survey, but "
+            f"{str(tmp_path)!r} holds 'thesis.tex' and no manifest.json: give another --out."
         )
-    with pytest.raises(ArgumentError, match=r"out needs a folder, but .* is a file"):
+    with pytest.raises(ArgumentError, match=r"out must be a folder, but .* is a file"):
         surveyed(tmp_path / "thesis.tex")
     assert (tmp_path / "thesis.tex").read_text() == "mine"
 
@@ -175,13 +175,12 @@ def test_a_folder_that_cannot_be_made_is_refused_before_the_work(surveyed, tmp_p
     with pytest.raises(ArgumentError) as error:
         surveyed(out, model=tmp_path / "no model is looked for")
     assert str(error.value) == (
-        f"out needs a folder that can be written to, but {str(out)!r} cannot be: "
-        "Not a directory. Give another --out."
+        f"out cannot be written: {str(out)!r}: Not a directory. Give another --out."
     )
 
 
 def test_a_refused_survey_leaves_no_folder(surveyed, tmp_path):
-    with pytest.raises(FileError, match="model needs a folder that exists"):
+    with pytest.raises(FileError, match="No such folder: "):
         surveyed(tmp_path / "out", model=tmp_path / "nowhere")
     assert not (tmp_path / "out").exists()
 
@@ -214,12 +213,10 @@ def test_the_function_wins_over_the_folder_of_its_name():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"engine": "spark"}, "engine needs to be 'local' or 'ray', but it is 'spark'."),
-        ({"workers": 0}, "workers needs a whole number from 1 up, but it is 0."),
-        ({"window": 3}, "window needs a whole number from 8 to 256, which is what this model can "
-         "take, but it is 3."),
-        ({"window": 500}, "window needs a whole number from 8 to 256, which is what this model can "
-         "take, but it is 500."),
+        ({"engine": "spark"}, "engine must be 'local' or 'ray', got 'spark'."),
+        ({"workers": 0}, "workers must be at least 1, got 0."),
+        ({"window": 3}, "window must be 8 to 256, which is what this model can take, got 3."),
+        ({"window": 500}, "window must be 8 to 256, which is what this model can take, got 500."),
     ],
 )  # fmt: skip
 def test_arguments_that_make_no_sense(surveyed, options, message):
@@ -254,7 +251,7 @@ def test_a_broken_part_is_named(surveyed, tmp_path):
     out = tmp_path / "out"
     surveyed(out)
     (out / "sums" / "part-0000003.npz").write_bytes(b"broken")
-    with pytest.raises(FileError, match=r"part-0000003.npz' needs to be what a survey wrote"):
+    with pytest.raises(FileError, match=r"part-0000003.npz' cannot be read as a file of a survey"):
         surveyed(out)
 
 

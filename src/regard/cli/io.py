@@ -18,8 +18,8 @@ from regard.errors import ArgumentError, FileError
 def text_argument(name: str, text: str) -> str:
     """Text from the command line as the user typed it, in any locale.
 
-    In the C locale Python hands over each byte that is not ASCII as a lone surrogate; the bytes are
-    UTF-8 all the same.
+    In the C locale Python passes each byte that is not ASCII as a lone surrogate, although the
+    bytes are UTF-8.
 
     >>> text_argument("sentence", "mang\\udcc3\\udca9")
     'mangé'

@@ -116,7 +116,7 @@ def _worker() -> ProcessPoolExecutor:
 def _sigint_deferred() -> Iterator[None]:
     """Ctrl-C waits until the end, and a process started meanwhile leaves it to its parent.
 
-    A process inherits that SIGINT is blocked. Another thread may take the signal all the same, and
+    A process inherits that SIGINT is blocked. Another thread may still receive the signal, and
     Python would then raise here, in the middle of starting a process.
     """
     main = threading.current_thread() is threading.main_thread()

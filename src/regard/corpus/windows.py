@@ -197,7 +197,7 @@ class WindowSums:
 
 @dataclass
 class MeasuredRun:
-    """One run of some windows through the layers of a model, whose weights are at hand.
+    """One run of some windows through the layers of a model that returns its weights.
 
     ``chosen`` are the windows of this run; each group of ``tokens`` is (b, t), windows in order.
     """

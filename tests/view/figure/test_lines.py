@@ -62,7 +62,7 @@ def test_words_stay_on_the_card_however_many():
     with pytest.raises(ArgumentError) as caught:
         _ = card(np.full((600, 600), 1 / 600), tuple(f"word{at}" for at in range(600))).drawing
     assert str(caught.value) == (
-        "a card has no room for a sentence of 600 words: say kind='lines' or kind='heatmap'."
+        "a card has no room for a sentence of 600 words: use kind='lines' or kind='heatmap'."
     )
 
 
@@ -74,6 +74,6 @@ def test_a_reading_as_card_and_what_has_none():
     with pytest.raises(ArgumentError) as caught:
         reading.picture(0, 1, part="cross", kind="card")
     assert str(caught.value) == (
-        "a card needs the weights of one sentence that looks at itself, and here rows and columns "
-        "differ or are no weights: say kind='lines' or kind='heatmap'."
+        "a card shows weights within one sentence, but these rows and columns differ or are not "
+        "weights: use kind='lines' or kind='heatmap'."
     )

@@ -122,8 +122,8 @@ def test_the_weights_between_two_sentences_of_a_pair(seen):
     assert picture.names == (("0", "1", "2"), ("40", "41", "42", "43", "44"))
     assert picture.title == "Head 1, queries 0 to 2, keys 40 to 44"
     for between, message in {
-        ((0, 3), (4, 91)): "between needs 0 <= start < stop <= 90, but a span is (4, 91).",
-        (0, 3): "between needs two spans, (start, stop) of the queries and of the keys, but it is "
+        ((0, 3), (4, 91)): "between must have 0 <= start < stop <= 90, got (4, 91).",
+        (0, 3): "between must be two spans, (start, stop) of the queries and of the keys, got "
         "(0, 3).",
     }.items():
         with pytest.raises(ArgumentError) as caught:
@@ -179,44 +179,43 @@ def test_a_width_for_a_column_of_a_paper(reading):
 MISTAKES = {
     "ending": (
         lambda r: r.picture(0, 0).save("it.bmp"), ArgumentError,
-        "a picture's name needs to end in .svg, .png, .pdf, .json, .csv or .html, but its ending "
-        "is '.bmp'.",
+        "a picture's file name must end in .svg, .png, .pdf, .json, .csv or .html, got '.bmp'.",
     ),
     "kind": (
         lambda r: r.picture(0, 0, kind="pie"), ArgumentError,
-        "kind needs to be 'lines', 'heatmap' or 'card', but it is 'pie'.",
+        "kind must be 'lines', 'heatmap' or 'card', got 'pie'.",
     ),
     "width": (
         lambda r: r.picture(0, 0).content(".svg", 2), ArgumentError,
-        "mm needs a width from 10 to 2000 millimetres, but it is 2.",
+        "mm must be 10 to 2000, got 2.",
     ),
     "folder": (
-        lambda r: r.picture(0, 0).save("/nowhere/it.svg"), FileError,
-        "/nowhere/it.svg cannot be written: its folder does not exist. Make the folder, or choose "
+        lambda r: r.picture(0, 0).save("absent/it.svg"), FileError,
+        "absent/it.svg cannot be written: its folder does not exist. Make the folder, or choose "
         "another path.",
     ),
     "no head": (
         lambda r: r.picture(part="cross"), ArgumentError,
-        "a picture of 'cross' needs a layer and a head: say layer=0, head=0, for instance.",
+        "a picture of 'cross' needs a layer and a head, such as layer=0, head=0.",
     ),
     "lines of scores": (
         lambda r: r.steps(0, 0).picture("scores", kind="lines"), ArgumentError,
-        "lines are as thick as weights, and this is scores: say kind='heatmap'.",
+        "lines show weights, but this is scores: use kind='heatmap'.",
     ),
     "too many lines": (
         lambda r: picture_of(np.eye(101), (("x",) * 101,) * 2), ArgumentError,
-        "lines need at most 100 words a side, but there are 101: say kind='heatmap'.",
+        "a picture with lines has room for 100 words a side, got 101: use kind='heatmap'.",
     ),
     "no page": (
         lambda r: picture_of(np.eye(2)).save("it.html"), ArgumentError,
-        "this picture has no page to explore behind it: save it as .svg, .png, .pdf, .json or "
-        ".csv.",
+        "this picture has no page to explore: save it as .svg, .png, .pdf, .json or .csv.",
     ),
 }  # fmt: skip
 
 
 @pytest.mark.parametrize("mistake", MISTAKES.values(), ids=MISTAKES)
-def test_mistakes_are_explained(reading, mistake):
+def test_mistakes_are_explained(reading, mistake, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
     call, kind, message = mistake
     with pytest.raises(kind) as caught:
         call(reading)
@@ -228,6 +227,6 @@ def test_without_matplotlib_the_way_out_is_said(reading, monkeypatch):
     with pytest.raises(BackendError) as caught:
         reading.picture(0, 0).content(".png")
     assert str(caught.value) == (
-        ".png needs matplotlib, and it is not installed: pip install '.[picture]', save as .svg "
-        "or .pdf, which need nothing, or save the PNG in the page: regard open."
+        ".png needs matplotlib, which is not installed: pip install 'regard[picture]', save as "
+        ".svg or .pdf, which need nothing, or save the PNG in the page: regard open."
     )

@@ -47,9 +47,9 @@ def test_an_unknown_page_is_said():
     with pytest.raises(ArgumentError) as error:
         page_facts("nowhere", regard.read, regard.read)
     assert str(error.value) == (
-        "page needs to be one of look, vectors, query, scores, shares, division, sum, habit, "
-        "position, mask, cross, layers, training, experiment, tell, printed, order, batch, but it "
-        "is 'nowhere'."
+        "page must be one of look, vectors, query, scores, shares, division, sum, habit, "
+        "position, mask, cross, layers, training, experiment, tell, printed, order, batch, got "
+        "'nowhere'."
     )
 
 

@@ -81,5 +81,5 @@ def test_a_layer_that_is_not_there(tmp_path):
     x = np.eye(3)
     regard.observe(x, x, x).save(tmp_path / "it.regard")
     opened = open_file(tmp_path / "it.regard")
-    with pytest.raises(ArgumentError, match="layer needs a whole number from 0 to 0, but it is 5"):
+    with pytest.raises(ArgumentError, match="layer must be 0-0, got 5"):
         opened.layer(5)

@@ -20,8 +20,8 @@ def test_without_anywidget_the_way_out_is_said(steps, monkeypatch):
     with pytest.raises(BackendError) as caught:
         steps.widget()
     assert str(caught.value) == (
-        "a widget needs anywidget, and it is not installed: pip install '.[notebook]'. Without it "
-        "the result shows the same page, and nothing comes back to Python."
+        "a widget needs anywidget, which is not installed: pip install 'regard[notebook]'. Without "
+        "it the result shows the same page, but no selection comes back to Python."
     )
 
 
@@ -36,7 +36,7 @@ def test_the_real_package_carries_page_and_selection(steps, monkeypatch):
     shown.set_state({"selection": {"part": "encoder", "layer": 1, "queries": [3]}})
     assert heard == [shown.selection] == [{"part": "encoder", "layer": 1, "queries": [3]}]
     monkeypatch.setattr("regard.view.page.notebook.MAX_OUTPUT_CHARACTERS", 10)
-    with pytest.raises(ArgumentError, match="a widget needs a page of at most 10 characters, but"):
+    with pytest.raises(ArgumentError, match="a widget's page must have at most 10 characters, got"):
         steps.widget()
 
 

@@ -110,14 +110,14 @@ def test_thumbnails_hold_each_heads_largest_weights(client, reading):
     ({"part": "encoder", "layer": 2, "head": 0},
      "layer needs a number from 0 to 1 (layers count from 0), but it is 2."),
     ({"part": "encoder", "layer": 0, "head": "x"},
-     "head needs a whole number from 0, but it is 'x'."),
-    ({"part": "encoder", "show": "layer"}, "layer needs a whole number from 0, but it is None."),
+     "head must be a whole number, got 'x'."),
+    ({"part": "encoder", "show": "layer"}, "layer must be a whole number, got None."),
     ({"part": "nowhere", "layer": 0, "head": 0},
      "part needs to be 'encoder', 'decoder' or 'cross', but it is 'nowhere'."),
     ({"part": "cross", "show": "rollout"},
      "rollout needs rows and columns of the same words, 'encoder' or 'decoder', but part is "
      "'cross': use average or alignment."),
-    ({"sentence": 5}, "a sentence needs to be text: send it as 'sentence'."),
+    ({"sentence": 5}, "sentence must be text."),
     ({"sentence": "  "},
      "a sentence needs at least one word, but this one is blank: "
      'try "A dog ate the food because it was hungry".'),
@@ -165,8 +165,8 @@ def test_a_file_saved_from_a_stage_opens_at_it(client):
     ("path", {"sentence": SENTENCE, "part": "encoder", "layer": 7},
      "layer needs a number from 0 to 1 (layers count from 0), but it is 7."),
     ("path", {"sentence": SENTENCE, "part": "encoder", "layer": "one"},
-     "layer needs a whole number from 0, but it is 'one'."),
-    ("next", {}, "a sentence needs to be text: send it as 'sentence'."),
+     "layer must be a whole number, got 'one'."),
+    ("next", {}, "sentence must be text."),
 ])  # fmt: skip
 def test_every_mistake_about_the_path_is_a_sentence(client, path, fields, said):
     answer = client.post(f"/api/{path}", json=fields)

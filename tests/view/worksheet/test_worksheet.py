@@ -205,12 +205,11 @@ def test_what_cannot_be_done_by_hand_is_refused():
     with pytest.raises(ArgumentError) as error:
         many.worksheet()
     assert str(error.value) == (
-        "a worksheet needs at most 12 words, so that its tables fit on paper, but there are 13: "
-        "choose a shorter sentence."
+        "a worksheet has room for 12 words, got 13: choose a shorter sentence."
     )
-    with pytest.raises(ArgumentError, match="digits needs a whole number from 1 to 4, but it is 9"):
+    with pytest.raises(ArgumentError, match="digits must be 1 to 4, got 9"):
         by_hand("I am").worksheet(digits=9)
-    with pytest.raises(ArgumentError, match="width needs a whole number from 1 to 4, to be done"):
+    with pytest.raises(ArgumentError, match="width must be 1 to 4, to be worked out by hand"):
         by_hand("I am", width=9)
 
 

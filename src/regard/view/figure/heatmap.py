@@ -41,7 +41,7 @@ BASELINE = 0.36  # from the middle of a line of text to its baseline, as a share
 
 
 def draw_heatmap(picture: Picture) -> Drawing:
-    """Names on the left and above, the matrix, and the bar of shades beside it."""
+    """Names on the left and above, the matrix, and a colour bar on the right."""
     rows, columns = picture.weights.shape
     grid = _grid(picture)
     cell, left, top = grid.cell, grid.left, grid.top
@@ -82,7 +82,7 @@ def _grid(picture: Picture) -> Grid:
 
 
 def shares(picture: Picture) -> Array:
-    """Each number as a share of the largest, or its root; hidden (-inf) is no number."""
+    """Each number as a share of the largest, or its root; nan where it is hidden (-inf)."""
     finite = np.where(np.isfinite(picture.weights), picture.weights, np.nan)
     share = np.asarray(finite / picture.colour_limits[1])
     return np.sqrt(np.maximum(share, 0)) if picture.root_scale else share
@@ -140,7 +140,7 @@ def _names(picture: Picture, grid: Grid) -> Iterator[Label]:
 
 
 def shown(names: tuple[str, ...], cells: float) -> list[int]:
-    """Indices of the names to write, where each needs the width of so many cells.
+    """Indices of the names to write, where each is as wide as this number of cells.
 
     Of positions those nearest to round numbers are written.
 

@@ -155,15 +155,15 @@ def draw_card(picture: Picture) -> Drawing:
     marks: list[Mark] = [Box(0, 0, CARD_WIDTH, 9, ACCENT)]
     marks += _sentence(row[:shown], query, size, spots)
     number = Label(CARD_EDGE, 392, percent(row[key]), 76, ACCENT, bold=True)
-    beside = CARD_EDGE + text_width(number.text, 76) + 30
+    text_x = CARD_EDGE + text_width(number.text, 76) + 30
     name = ": ".join(picture.title.split(": ")[:2])  # what follows says how that was measured
     heading = shortened(
-        f"{words[query]} looks at {words[key]}", 30, CARD_WIDTH - CARD_EDGE - beside
+        f"{words[query]} looks at {words[key]}", 30, CARD_WIDTH - CARD_EDGE - text_x
     )
     marks += [
         number,
-        Label(beside, 362, heading, 30, INK, bold=True),
-        Label(beside, 390, shortened(name, 17, CARD_WIDTH - CARD_EDGE - beside), 17, QUIET),
+        Label(text_x, 362, heading, 30, INK, bold=True),
+        Label(text_x, 390, shortened(name, 17, CARD_WIDTH - CARD_EDGE - text_x), 17, QUIET),
         Label(CARD_EDGE, 444, shortened(ABOUT, 19, CARD_WIDTH - 2 * CARD_EDGE), 19, INK),
     ]
     about = f"{heading}: {percent(row[key])}. {picture.provenance}"

@@ -52,7 +52,7 @@ class Stop:
 
 
 class WorkerPool:
-    """Threads beside the server's own, with a bounded queue of jobs."""
+    """Worker threads, apart from the server's own, with a bounded queue of jobs."""
 
     def __init__(self, workers: int = WORKERS, most_queued: int = MAX_QUEUED_JOBS) -> None:
         self._pool = ThreadPoolExecutor(workers, thread_name_prefix="regard-explorer")

@@ -109,9 +109,7 @@ def _up_to(size: int, one: str, many: str) -> str:
     return f"one {one}" if size == 1 else f"up to {size:,} {many}"
 
 
-QUICK_WEIGHTS = (
-    16_000_000  # weights that can be computed while somebody waits, at 64 features a head
-)
+QUICK_WEIGHTS = 16_000_000  # computed while the user waits, at 64 features a head
 
 
 THOROUGH_WEIGHTS = 30 * QUICK_WEIGHTS  # computed while the user looks at the quick result

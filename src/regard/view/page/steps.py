@@ -120,7 +120,7 @@ def steps_data(steps: Steps, title: str = "", *, head: int = 0, sentence: int = 
 
 
 def example_data(name: str) -> StepsData:
-    """A document's example, with what it claims beside what is true."""
+    """A document's example, with its claims and the correct numbers."""
     example = run_example(name)
     data = steps_data(example.steps, example.title)
     return StepsData(
@@ -129,7 +129,7 @@ def example_data(name: str) -> StepsData:
 
 
 def example_summary(example: Example) -> dict[str, Any]:
-    """Claims of a document's example beside the truth, without the numbers in between."""
+    """Claims of a document's example and the correct numbers, without the steps."""
     plain = example.to_dict()
     return {x: plain[x] for x in ("name", "title", "sentence", "computes", "claims", "remarks")}
 
@@ -279,7 +279,7 @@ def token_name(tokenizer: Tokenizer, token: int) -> str:
 
 
 def _with_chosen(likeliest_v: Array, token: int) -> list[int]:
-    """The likeliest tokens; the one that the translation went on with is last if it is none."""
+    """The likeliest tokens, followed by the chosen one if it is not among them."""
     tokens = [int(x) for x in likeliest_v]
     return tokens if token in tokens else [*tokens, token]
 

@@ -1,4 +1,4 @@
-"""Steps and published examples in a terminal: each formula beside its matrix, words as headings."""
+"""Steps and published examples in a terminal: each formula next to its matrix."""
 
 from __future__ import annotations
 
@@ -221,7 +221,7 @@ def _omitted(sentences: int, heads: int) -> str:
 
 
 def draw_example(example: Example) -> Group:
-    """The document's computation, every step computed anew, and its claims beside the truth."""
+    """The document's computation, recomputed step by step, and its claims corrected."""
     wrong = sum(not claim.agrees for claim in example.claims)
     return Group(
         Rule(Text(f"{example.name}: {example.sentence}", "bold"), characters="═"),

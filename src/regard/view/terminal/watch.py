@@ -312,7 +312,7 @@ def _cluster(one: HeadCluster) -> str:
 def needle_page(
     report: NeedleReport, style: TerminalStyle = PIPE, most: int = DEFAULT_HEADS_LISTED
 ) -> str:
-    """The heads that copy from the needle, beside chance, and the model's own answers."""
+    """The heads that copy from the needle, their chance level, and the model's own answers."""
     depths = ", ".join(f"{100 * depth:.0f} %" for depth in report.depths)
     lines = style.wrap(
         f"A needle at {depths} of {count(report.tokens, 'token')}; the answer: "
@@ -340,7 +340,7 @@ def _retrieval(head: RetrievalHead, wide: int) -> str:
 def agreement_page(
     agreement: LinkAgreement, style: TerminalStyle = PIPE, most: int = DEFAULT_HEADS_LISTED
 ) -> str:
-    """The best head of each label and direction beside the best fixed offset."""
+    """The best head of each label and direction, and the best fixed offset."""
     wide = max(len(_label(row)) for row in agreement.rows)
     lines = [
         f"Links of {count(agreement.sentences, 'sentence')} in "

@@ -418,7 +418,7 @@ def _section(title: str, how: str, tables: Iterable[str], number: int = 0) -> st
 
 
 def _table(sheet: Worksheet, stage: str) -> str:
-    """A stage; boxes where the reader writes, the row's sum beside the powers of e."""
+    """A stage as a table: boxes to fill in, and the row's sum next to the powers of e."""
     printed = sheet.printed
     array, boxes = printed.array(stage), {(b.stage, b.row, b.column): b for b in sheet.blanks}
     between = stage in (*BETWEEN_WORDS, "exponentials")

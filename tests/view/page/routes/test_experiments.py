@@ -96,15 +96,15 @@ def test_a_score_and_a_term_of_it(client, reading):
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ([], "an experiment needs at least one change, but none is given."),
-        ("x", "changes needs a list of at most 8 changes, but it is 'x'."),
+        ([], "an experiment needs at least one change."),
+        ("x", "changes must be a list of at most 8 changes, got 'x'."),
         (
             [{"change": "x"}],
-            "a change needs to be one of knock_out, ablate, redirect, but it is {'change': 'x'}.",
+            "a change must be one of knock_out, ablate, redirect, got {'change': 'x'}.",
         ),
         (
             [{"change": "knock_out", "word": "dog"}],
-            "word needs a whole number from 0, but it is 'dog'.",
+            "word must be a whole number, got 'dog'.",
         ),
     ],
 )

@@ -84,25 +84,25 @@ def test_a_file_without_text_has_none(client):
 
 
 MISTAKES = {
-    "file": ("about", {"file": 7}, "file needs a whole number from 0 to 1, but it is 7."),
+    "file": ("about", {"file": 7}, "file must be 0-1, got 7."),
     "path": (
-        "about", {"file": "../x"}, "file needs a whole number from 0 to 1, but it is '../x'.",
+        "about", {"file": "../x"}, "file must be 0-1, got '../x'.",
     ),
     "head": (
         "row", {"file": 0, "head": 2, "query": 0},
-        "head needs a whole number from 0 to 1, but it is 2.",
+        "head must be 0-1, got 2.",
     ),
     "rows": (
         "region", {"file": 0, "rows": [0, 61], "columns": [0, 9], "cells": [3, 3]},
-        "the end of rows needs a whole number from 1 to 60, but it is 61.",
+        "the end of rows must be 1-60, got 61.",
     ),
     "shape": (
         "region", {"file": 0, "rows": "all", "columns": [0, 9], "cells": [3, 3]},
-        "the start of rows needs a whole number from 0 to 59, but it is None.",
+        "the start of rows must be 0-59, got None.",
     ),
     "cells": (
         "region", {"file": 0, "rows": [0, 9], "columns": [0, 9], "cells": [3, 9999]},
-        "cells across needs a whole number from 1 to 1024, but it is 9999.",
+        "cells across must be 1-1024, got 9999.",
     ),
 }  # fmt: skip
 

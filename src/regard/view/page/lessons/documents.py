@@ -1,4 +1,4 @@
-"""Facts of the course pages on the three documents: their claims, and the truth beside them."""
+"""Facts of the course pages on the three documents: their claims and the correct numbers."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def weighted_sum() -> Facts:
 
 
 def printed() -> Facts:
-    """The document's row of *robots* and its weighted sum, beside what follows and what is true."""
+    """The document's row of *robots* and its weighted sum, and the correct numbers."""
     story = example("robots")
     steps, claim = story.steps, claim_about(story, "weighted sum (output) of robots")
     weights = claim_about(story, "weights of robots").printed
@@ -136,7 +136,7 @@ def division() -> Facts:
 
 
 def order() -> Facts:
-    """softmax(scores / √d) beside softmax(scores) / √d, which a summary writes."""
+    """softmax(scores / √d) compared with softmax(scores) / √d, which a summary has."""
     steps = example("good").steps
     claim = claim_about(example("good"), "the formula in its summary")
     after = softmax(steps.scores) / np.sqrt(steps.query.shape[-1])
