@@ -15,11 +15,8 @@ from regard.view.terminal.watch import comparison_page
 if TYPE_CHECKING:
     from regard.watcher.seen import Seen
 
-
 _ONE = typer.Argument(help="A file that `regard watch --save` wrote.")
-
 _OTHER = typer.Argument(help="Another: a different text or a different checkpoint.")
-
 _SENTENCE = typer.Option(help="Sentence of a batch, counted from 0.")
 
 

@@ -15,7 +15,6 @@ from regard.textbook.cells import matrix
 from regard.textbook.steps import Steps, self_attention
 
 MAX_WIDTH = 4_096  # whose three square matrices take 400 MB
-
 RANDOM_NOTE = (
     "These vectors and parameters are random (seed {seed}): the mechanism is real, but who looks "
     "at whom means nothing yet. Meaning comes from training."

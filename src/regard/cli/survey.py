@@ -29,8 +29,6 @@ class Engine(StrEnum):
 _CORPUS = typer.Argument(
     help="Text files (one document a line), folders of files, .jsonl or .parquet; patterns; .gz."
 )
-
-
 _WHAT, _HOW = "Options", "Execution"
 
 

@@ -35,7 +35,6 @@ from regard.watcher.seen import Seen
 from regard.watcher.watch import need_extra, watch
 
 ROWS_PER_PRODUCT = 128  # enough for nine tenths of BLAS's best speed
-
 TOKENS_PER_RUN = 2048  # that go through the layers together
 
 
@@ -108,11 +107,8 @@ def _blocks(rows: int) -> Iterator[slice]:
 
 
 MIN_WINDOW_TOKENS = 8  # a shorter window says nothing about a head
-
 DEFAULT_WINDOW_TOKENS = 512  # where a model does not state its limit
-
 MAX_EAGER_TOKENS = 512  # up to here eager attention is faster than watching
-
 MAX_ROW_SUM_ERROR = 1e-3  # distance from 1 of a row of weights in half precision
 
 

@@ -129,13 +129,9 @@ def _kind(path: str) -> str:
 
 
 MAX_DOCUMENT_BYTES = 2**20  # a longer document is most likely not text
-
 BLOCK_BYTES = 2**20
-
 TOO_LARGE_FAULT = f"it is larger than {MAX_DOCUMENT_BYTES:,} bytes"
-
 _TRUNCATION_ERRORS = (EOFError, zlib.error, gzip.BadGzipFile)
-
 Entry = tuple[str, str]  # a text and "", or "" and the reason why it cannot be read
 
 

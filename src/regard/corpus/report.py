@@ -18,13 +18,9 @@ from regard.heads.names import MEASURES, REPEATS
 from regard.typing import Array
 
 FORMAT = "regard survey report 1"
-
 QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
-
 ROLE_MEASURES = tuple(name for name in MEASURE_NAMES if name != "entropy")
-
 ALIKE_COSINE = 0.9  # a pair of heads is called alike from here on
-
 METHOD = {
     "mean": "mean over documents of the mean over the queries of a document",
     "deviation": "standard deviation over documents",

@@ -132,7 +132,6 @@ def _writable(text: str) -> str:
 
 # Written in this order reversed: the file of heads is the last, and marks its batch as finished.
 HEADS, DOCUMENTS, SUMS = "heads", "documents", "sums"
-
 SUFFIX = {HEADS: "parquet", DOCUMENTS: "parquet", SUMS: "npz"}
 
 

@@ -88,11 +88,8 @@ def length_groups(lengths: Sequence[int], heads: int) -> Iterator[LengthGroup]:
 
 
 MEASURE_NAMES = tuple(field.name for field in fields(HeadMeasures) if field.name != "distance")
-
 MOST_RECEIVED_TOKENS = 3  # recorded of each document
-
 COMPARED_TOKENS = 64  # heads are compared by their weights among the first tokens
-
 POSITION_BANDS = 24  # positions in doubling bands: 0, 1, 2 to 3, 4 to 7, ...
 
 

@@ -9,7 +9,7 @@ import pytest
 
 import regard
 from regard.errors import ArgumentError, FileError
-from regard.view.page.embed import offline_page, save_page
+from regard.view.page.embed import offline_page
 from regard.view.page.maps import observation_source, open_file
 from regard.view.page.regions import Region, region_cells
 
@@ -74,7 +74,7 @@ def test_a_page_is_written_or_the_reason_said(seen, tmp_path):
     seen.save(tmp_path / "it.html")
     assert (tmp_path / "it.html").read_text().startswith("<!doctype html>")
     with pytest.raises(FileError, match=r"it.html cannot be written: its folder does not exist\."):
-        save_page(seen, tmp_path / "nowhere" / "it.html")
+        seen.save(tmp_path / "nowhere" / "it.html")
 
 
 def test_a_layer_that_is_not_there(tmp_path):

@@ -93,20 +93,11 @@ class Drawing:
 
 
 INK, QUIET, RULE, PAPER = "#1a1a1a", "#6a6a6a", "#c8c8c8", "#ffffff"
-
-
 ACCENT, LINE = "#d9630b", "#2a6fb0"
-
-
 # White to deep blue, even steps of lightness, so that it also reads in grey and to any eye.
 SCALE = ((255, 255, 255), (214, 230, 244), (143, 191, 224), (58, 128, 191), (10, 48, 108))
-
-
 NEGATIVE_SCALE = ((255, 255, 255), (252, 226, 204), (248, 179, 120), (217, 99, 11), (115, 45, 2))
-
-
 MAX_BOXES = 48  # a side; a larger matrix is an image, a fiftieth of the size of boxes
-
 NARROW, WIDE = frozenset("fijlrtI.,:;'|!()[]/ -"), frozenset("mwMW%@")
 
 
@@ -231,7 +222,6 @@ def _moved(mark: Mark, x: float, y: float) -> Mark:
 
 
 FONT = "Helvetica, Arial, 'Liberation Sans', 'DejaVu Sans', sans-serif"
-
 MM_PER_POINT = 25.4 / 72
 
 

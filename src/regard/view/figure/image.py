@@ -20,15 +20,10 @@ from regard.view.figure.drawing import ACCENT, FONT, INK, LINE, QUIET, clean
 if TYPE_CHECKING:
     from regard.watcher.media.image_attention import ImageAttention
 
-
 PICTURE_PIXELS = 480.0  # of the picture, in CSS pixels
-
 MIN_PNG_PIXELS = 256  # pixels of a PNG's longer side
-
 LIGHT_KEPT, COLOUR_KEPT = 0.65, 0.35  # how much of the picture's light and of its colours stays
-
 MAX_OPACITY = 0.8  # opacity of the largest weight
-
 LINE_HEIGHT, MARGIN = 18, 8
 
 

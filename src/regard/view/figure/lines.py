@@ -33,9 +33,7 @@ from regard.view.figure.drawing import (
 if TYPE_CHECKING:
     from regard.view.figure.picture import Picture
 
-
 Pair = tuple[float, float]
-
 PITCH, GAP, MAX_LINE_WIDTH, MAX_WORD_WIDTH = 13.0, 120.0, 7.0, 110.0
 
 
@@ -117,17 +115,11 @@ def _caption(picture: Picture) -> str:
 
 
 DOTS_PER_INCH = 96  # 900 points are 1200 pixels, the size of previews of shared links
-
 CARD_WIDTH, CARD_HEIGHT, CARD_EDGE = 900.0, 472.5, 48.0
-
 SENTENCE_TOP, SENTENCE_BOTTOM = 110.0, 286.0  # arcs rise above the top
-
 MAX_LETTER_SIZE, MIN_LETTER_SIZE = 36, 11
-
 END_TOKEN = SPECIALS[3]
-
 MIN_LINE_WEIGHT = 0.05  # a smaller weight gets no line
-
 ABOUT = "regard shows what attention looks at inside a transformer, every number true."
 
 

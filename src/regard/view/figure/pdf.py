@@ -56,7 +56,6 @@ HELVETICA = {
     1000: "…‰Œ—™Æ",
     1015: "@",
 }
-
 BOLD = {
     238: "'",
     278: " ,./I\\ijl‚‘’·",
@@ -83,7 +82,6 @@ BOLD = {
     975: "@",
     1000: "…‰Œ—™Æ",
 }
-
 # Symbol has codes of its own: consecutive letters from a code on, with the width of each.
 SYMBOL = (
     (0x22, "∀", (713,)),
@@ -112,7 +110,6 @@ SYMBOL = (
     (0xD5, "∏√⋅", (823, 549, 250)),
     (0xE5, "∑", (713,)),
 )
-
 SUBSTITUTES = {"\u00a0": " ", "\u00ad": "-", "▁": "_"}  # ▁ begins a word among sub-words
 
 
@@ -187,21 +184,15 @@ def _widths(groups: dict[int, str]) -> dict[str, int]:
 
 
 WIDTHS = {"F1": _widths(HELVETICA), "F2": _widths(BOLD)}
-
 CODES = {
     letter: (start + at, width)
     for start, letters, widths in SYMBOL
     for at, (letter, width) in enumerate(zip(letters, widths, strict=True))
 }
-
 FONTS = {"F1": "Helvetica", "F2": "Helvetica-Bold", "F3": "Symbol"}
-
 FIRST_FONT = 6  # numbers of objects: catalog, pages, page, content, title, then the fonts
-
 DESCRIPTORS = {"F1": FIRST_FONT + len(FONTS), "F2": FIRST_FONT + len(FONTS) + 1}
-
 FIRST_IMAGE = FIRST_FONT + len(FONTS) + len(DESCRIPTORS)
-
 NUMBERED = (
     "‹…›: the Unicode number of a letter that the standard fonts of PDF lack. Save as SVG, or "
     "install matplotlib, to see the letters."

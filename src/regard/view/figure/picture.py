@@ -26,15 +26,10 @@ from regard.view.figure.matplotlib_backend import check_installed, draw_bytes, i
 from regard.view.figure.pdf import to_pdf
 
 AXIS_TITLES = ("query (looks)", "key (is looked at)")
-
 KINDS = ("lines", "heatmap", "card")
-
 ENDINGS = (".svg", ".png", ".pdf", ".json", ".csv", ".html")
-
 FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")  # how a spreadsheet's formula begins
-
 MAX_LINES = 100
-
 SHADED_SHARE = 0.996  # of a large map's weights: scaled by the rest, these would all be white
 
 

@@ -23,7 +23,6 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from regard.errors import ArgumentError, RegardError
 
 TOKEN_BYTES = 24
-
 LAUNCH_PAGE = """<!doctype html>
 <meta charset="utf-8">
 <meta name="referrer" content="no-referrer">
@@ -98,9 +97,7 @@ def _private_file(text: str) -> Path:
 
 
 MAX_BODY_BYTES = 256 * 1024  # a sentence has at most 256 tokens, a user's own table a few kB
-
 HOST_NAMES = ("127.0.0.1", "localhost")
-
 SECURITY_HEADERS = {
     "Content-Security-Policy": (
         "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; "
@@ -112,20 +109,16 @@ SECURITY_HEADERS = {
     "Cross-Origin-Resource-Policy": "same-origin",
     "Cache-Control": "no-store",
 }
-
 TOO_LARGE_MESSAGE = (
     "This is too long: the page takes up to {most} kB in one request, got {received}. "
     "Enter one sentence, or open a long text as a file: regard open FILE.regard."
 )
-
 NOT_ALLOWED_MESSAGE = (
     "This page is private: open the address that `regard open` printed, with its token."
 )
-
 INTERNAL_ERROR_MESSAGE = (
     "Something went wrong inside regard; see the terminal where it was started."
 )
-
 log = logging.getLogger("regard")
 
 

@@ -19,14 +19,12 @@ import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache, singledispatch
-from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
 
 import numpy as np
 
 from regard import __version__
-from regard.atomic_write import write_text
 from regard.corpus.survey import Survey
 from regard.engine.observation import Observation
 from regard.errors import ArgumentError
@@ -62,11 +60,8 @@ from regard.watcher.layer import LayerObservation
 from regard.watcher.seen import Seen
 
 MAX_FLOAT32_WEIGHTS = 150_000  # up to here every weight is stored in float32
-
 MAX_FLOAT16_WEIGHTS = 700_000  # up to here every weight is stored in float16
-
 MAX_LARGEST_WEIGHTS = 3_200_000  # beyond it only the largest ones, about 10 MB of page
-
 MAX_PER_ROW, MIN_PER_ROW = 40, 4
 
 
@@ -175,8 +170,6 @@ class CellBudget:
 
 
 FILE_BUDGET = CellBudget(2_000_000, 600_000)
-
-
 NOTEBOOK_BUDGET = CellBudget(150_000, 50_000)  # of a notebook, which keeps every output
 
 
@@ -407,11 +400,6 @@ def offline_map(source: MapSource) -> str:
     """The page of the maps of one file."""
     blobs = Blobs()
     return page_with(embed_map(source, blobs) | {"address": "#map"}, blobs)
-
-
-def save_page(thing: Any, path: Path) -> None:
-    """Write the page of a thing into a file."""
-    write_text(path, offline_page(thing))
 
 
 @singledispatch

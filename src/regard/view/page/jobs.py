@@ -20,14 +20,8 @@ from regard.view.page.access import RefusedError, json_fields, new_token
 from regard.view.page.readings import Readings
 
 T = TypeVar("T")
-
-
 WORKERS = 2
-
-
 MAX_QUEUED_JOBS = 100
-
-
 POLL_SECONDS = 0.05  # between checks that the client is still connected
 
 
@@ -104,8 +98,6 @@ async def _watch(request: Request, stop: Stop) -> None:
 
 
 Fields = Mapping[str, Any]
-
-
 Answer = Callable[[Fields, Stop], Response]
 
 

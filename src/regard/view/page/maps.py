@@ -198,7 +198,6 @@ def head_labels(layers: list[tuple[LayerKey, LayerObservation]]) -> dict[str, An
 
 
 MAX_HEADS = 4096
-
 LAYER_SEPARATOR = " layer "  # between the name of a part and the number of its layer
 
 

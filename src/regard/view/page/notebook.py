@@ -28,7 +28,6 @@ from regard.view.page.single_file import web_files
 from regard.watcher.seen import Seen
 
 FRAME_PIXELS = 680  # height of a frame until its page reports its own
-
 # Runs in trusted notebooks; a frame reports its own height (web/lib/host_frame.js).
 RESIZE = """<script>
 window.regardHeights ||= addEventListener("message", ({ source, data }) => {
@@ -37,9 +36,7 @@ window.regardHeights ||= addEventListener("message", ({ source, data }) => {
     if (frame.contentWindow === source) frame.style.height = `${Math.min(4000, data.height)}px`;
 }) || true;
 </script>"""
-
 MAX_OUTPUT_CHARACTERS = 2_000_000  # characters of one cell's output
-
 MAX_WEIGHTS = 700_000  # of all heads of a watched model; beyond, its maps are shown
 
 

@@ -26,7 +26,6 @@ from regard.transformer.translation import Translation, source_tokens
 from regard.view.page.maps import THUMBNAIL_CELLS
 
 MAX_CHANGES = 8
-
 Build = Callable[[Reading | Experiment, Mapping[str, Any]], Experiment]
 
 
@@ -123,11 +122,8 @@ def _short(thing: object) -> str:
 
 
 MAX_CACHE_BYTES = 480_000_000  # of readings
-
 MAX_EXPERIMENTS = 4  # in the cache; the page shows one or two at a time
-
 LEAF_TYPES = frozenset([str, bytes, int, float, bool, complex, type(None)])  # they refer to nothing
-
 Key = tuple[str, bool]
 
 

@@ -110,17 +110,9 @@ def _up_to(size: int, one: str, many: str) -> str:
 
 
 QUICK_WEIGHTS = 16_000_000  # computed while the user waits, at 64 features a head
-
-
 THOROUGH_WEIGHTS = 30 * QUICK_WEIGHTS  # computed while the user looks at the quick result
-
-
 MIN_QUERIES_PER_CELL = 4  # a coarser map is better than a sample of fewer queries
-
-
 TILE_ROWS, TILE_COLUMNS = 256, 2048  # a tile that fits the cache
-
-
 Check = Callable[[], None]
 
 

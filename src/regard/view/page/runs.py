@@ -145,8 +145,6 @@ def _image(
 
 
 MAX_TOKENS = 1024
-
-
 TITLES = {
     "encoder": "the input looks at itself",
     "decoder": "the text looks at what came before it",

@@ -26,7 +26,6 @@ from regard.view.page.jobs import Context
 from regard.view.page.single_file import bundle, modules_in_order, page_style, web_files
 
 REQUEST_SECONDS = 10.0  # to send a complete request, from its first byte or the last response on
-
 MAX_INCOMPLETE_CONNECTIONS = (
     128  # beyond it the oldest connection without a complete request is closed
 )
@@ -87,7 +86,6 @@ class BoundedProtocol(H11Protocol):
 
 
 HOST = "127.0.0.1"
-
 PAGE_HEAD = """<link rel="icon" href="icon.svg" type="image/svg+xml">
 <link rel="stylesheet" href="style.css">
 <script type="module" src="app.js"></script>"""

@@ -15,23 +15,16 @@ from importlib.resources.abc import Traversable
 from typing import Any
 
 STYLES = ("style.css", "read/read.css", "steps/steps.css", "map/map.css", "learn/learn.css")
-
 SUFFIXES = (".html", ".css", ".js", ".svg")
-
 IMPORT = re.compile(r'^import \{[^}]*\} from "([./\w-]+)";[ \t]*\n', re.MULTILINE)
-
 EXPORT = re.compile(r"^export (?=async function|function|const|class|let)", re.MULTILINE)
-
 COMMENT = re.compile(r"^[ \t]*/\*\*.*?\*/[ \t]*\n|^[ \t]*//[^\n]*\n", re.MULTILINE | re.DOTALL)
-
 INDENT = re.compile(r"^[ \t]+", re.MULTILINE)
-
 DECLARATION = re.compile(
     r"^(?:export )?(?:async function\*?|function\*?|const|let|class) "
     r"(?:(\w+)|\{([^}]*)\}|\[([^\]]*)\])",
     re.MULTILINE,
 )
-
 POLICY = "default-src 'none'; base-uri 'none'; form-action 'none'"
 
 

@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from regard.transformer.combine import Mixed
     from regard.transformer.reading import Reading
 
-
 MAX_ROWS = 24
 
 

@@ -110,9 +110,7 @@ def _style(cell: str) -> str:
 
 
 LABEL_COLUMNS = 20  # columns for the formula
-
 MAX_HEADS = 4
-
 MAX_SENTENCES = 4
 
 

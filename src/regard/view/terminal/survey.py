@@ -12,7 +12,6 @@ from regard.view.terminal.style import DEFAULT_WIDTH, TerminalStyle, printable
 if TYPE_CHECKING:
     from regard.corpus.survey import Survey
 
-
 HEADS_PER_ROLE = 3
 
 

@@ -25,13 +25,9 @@ if TYPE_CHECKING:
     from regard.watcher.media.image_attention import ImageAttention
     from regard.watcher.seen import Seen
 
-
 MAX_LAYERS, MAX_HEADS, MAX_WORDS = 40, 24, 40
-
 HEADINGS = tuple(name.heading for name in MEASURES.values())
-
 EXPLAINED_MEASURES = ("first", "duplicate", "induction")
-
 NOTE = (
     "Entropy in nats, the rest in % of a head's attention; layers and heads count from 0. "
     + "; ".join(f"{MEASURES[x].heading}: {MEASURES[x].target}" for x in EXPLAINED_MEASURES)
@@ -138,9 +134,7 @@ def _text(words: Sequence[str]) -> str:
 
 
 SHADES = " .:-=+*#%@"
-
 MAX_GRID_ROWS, MAX_GRID_COLUMNS = 32, 64
-
 IMAGE_NOTE = (
     "Rows and columns count from 0, at the top left. Of even: how much more than if the image's "
     "weight were spread evenly. Attention is evidence, not explanation."
@@ -193,15 +187,12 @@ def grid_lines(weights: Array) -> list[str]:
 
 
 DEFAULT_HEADS_LISTED = 12
-
 TOKEN_COLUMNS = 16
-
 NEEDLE_NOTE = (
     "Copied: share of the answer's tokens whose row has its largest weight on that token in the "
     "needle. Needle: mean weight of those rows on the needle. The answer is given, not written by "
     "the model. Layers and heads count from 0."
 )
-
 AGREEMENT_NOTE = (
     "Right: share of links whose query has its largest weight on the key, among all words but "
     "itself. The best of many heads is lucky too: held out is the head chosen on every second "

@@ -48,14 +48,8 @@ def text(value: float, digits: int) -> str:
 
 
 MAX_WORDS = 12  # columns that fit across A4
-
-
 MAX_TERMS = 4  # products to add up by hand
-
-
 MAX_FEATURES = 3  # columns of the value that are worked out
-
-
 MAX_EXPONENT = 5.0  # e^5 is 148: beyond it the row's highest score is subtracted first
 
 

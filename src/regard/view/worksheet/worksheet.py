@@ -144,11 +144,7 @@ def _texts(printed: PrintedNumbers, stage: str, numbers: Iterable[float]) -> lis
 
 
 MAX_DRAWS = 500
-
-
 MAX_SCORE = 4.0  # e^4 is 55, the largest number on a sheet
-
-
 CLEAR_WEIGHT_RANGE = (0.4, 0.85)  # of a row's largest weight: neither flat nor all on one word
 
 

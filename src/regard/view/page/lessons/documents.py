@@ -13,7 +13,6 @@ from regard.textbook.examples.story import Claim, Example
 from regard.textbook.stages import softmax
 
 Facts = dict[str, Any]
-
 ROBOTS, SMART = "robots", "Smart"
 
 

@@ -9,17 +9,11 @@ from regard.heads.links import CAUTION
 from regard.transformer.reading import Reading
 
 Facts = dict[str, Any]
-
 Read = Callable[[str], Reading]
-
 HUNGRY = "A dog ate the food because it was hungry"
-
 DELICIOUS = "A dog ate the food because it was delicious"
-
 CAT = "The cat sat on the mat"
-
 IT = "it"
-
 NEIGHBOURS = ("previous", "same", "next")
 
 

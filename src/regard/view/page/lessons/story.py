@@ -13,7 +13,6 @@ from regard.view.page.lessons.model import HUNGRY, IT, Facts, Read, rival_noun
 from regard.view.page.readings import without_position
 
 TWICE = "the dog saw the dog"
-
 STRIP_NUMBERS = 48  # numbers of a vector that a strip shows
 
 

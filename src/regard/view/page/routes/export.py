@@ -18,7 +18,6 @@ from regard.view.page.jobs import Context, Fields, Stop
 from regard.view.page.maps import bounded_integer, open_file
 
 HIDDEN_STEP = -32768  # minus infinity, the score of a hidden key
-
 STATE_FIELDS = (
     "part",
     "layer",

@@ -22,9 +22,7 @@ from regard.view.page.steps import (
 )
 
 MAX_RUNS = 3  # in float64, cached: both sides of one sentence, and one without positions
-
 MAX_RUN_TOKENS = 300  # of all of them together; a token takes about half a megabyte
-
 Key = tuple[str, bool, bool]
 
 
