@@ -69,7 +69,7 @@ def test_single_weights_are_called_so():
 @pytest.mark.parametrize("arguments", CASES.values(), ids=CASES)
 def test_a_sample_is_of_the_queries_it_names(arguments, monkeypatch):
     monkeypatch.setattr(
-        regions, "QUICK", 90
+        regions, "QUICK_WEIGHTS", 90
     )  # weights at 64 features: 8 features are counted as 16
     seen = regard.observe(QUERY, KEY, KEY, map=0, **arguments)
     region = Region((0, 90), (0, 90), (9, 6))

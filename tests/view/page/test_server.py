@@ -156,7 +156,7 @@ def test_a_port_that_is_taken():
         with pytest.raises(ArgumentError) as error:
             bind(port)
     assert str(error.value) == (
-        f"port {port} cannot be used (Address already in use): leave --port out to take a free one."
+        f"port {port} cannot be used (Address already in use): leave out --port for a free one."
     )
 
 

@@ -30,7 +30,7 @@ THUMBNAIL_CELLS = 24  # a side
 def shrink(weights_lhqk: Array, most: int) -> Array:
     """Each head's picture in at most ``most`` x ``most`` cells; a cell is its largest weight.
 
-    >>> small(np.eye(4)[None, None], 2)[0, 0].tolist()
+    >>> shrink(np.eye(4)[None, None], 2)[0, 0].tolist()
     [[1.0, 0.0], [0.0, 1.0]]
     """
     for axis in (-2, -1):
