@@ -125,8 +125,8 @@ def test_weights_of_other_layers_than_were_watched(observer, monkeypatch):
     with pytest.raises(BackendError) as error:
         observer.observe(observer.windows("the dog"))
     assert str(error.value) == (
-        f"{observer.about} gives out weights of layers with 4 heads, but watch sees layers with "
-        "4, 4 heads: which is which is not known, so a survey of this model is not possible."
+        f"{observer.about} returns weights of layers with 4 heads, but watch sees layers with "
+        "4, 4 heads: they cannot be matched, so this model cannot be surveyed."
     )
 
 
@@ -145,10 +145,10 @@ def test_both_ways_say_the_same(kind, request, monkeypatch):
         np.testing.assert_allclose(getattr(short, name), getattr(long, name), atol=1e-4)
 
 
-def test_weights_that_are_none(observer, monkeypatch):
+def test_rows_that_do_not_sum_to_one(observer, monkeypatch):
     monkeypatch.setattr(watched, "MAX_ROW_SUM_ERROR", -1.0)
     with pytest.raises(
-        BackendError, match=r"BertModel .* hands over weights whose rows sum to 1 only"
+        BackendError, match=r"BertModel .* returns weights whose rows sum to 1 only"
     ):
         observer.observe(observer.windows("the dog"))
     assert observer.model.config._attn_implementation == "sdpa"

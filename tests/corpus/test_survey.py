@@ -225,8 +225,8 @@ def test_arguments_that_make_no_sense(surveyed, options, message):
     assert str(error.value) == message
 
 
-def test_models_that_are_none(surveyed, tmp_path):
-    with pytest.raises(FileError, match=r"a .gguf file, but .* has none of them"):
+def test_a_folder_that_is_not_a_model(surveyed, tmp_path):
+    with pytest.raises(FileError, match=r"is not a model: it has no .* and no \.gguf file"):
         surveyed(model=tmp_path)
 
 
