@@ -57,7 +57,7 @@ def _note(note: str) -> list[str]:
     return textwrap.wrap(note, 72)
 
 
-def shape_of(seen: ImageAttention) -> tuple[float, float]:
+def picture_size(seen: ImageAttention) -> tuple[float, float]:
     """Width and height of the picture, or of the grid where there is none, in CSS pixels."""
     rows, columns = seen.weights.shape
     wide, high = (columns, rows)
@@ -69,7 +69,7 @@ def shape_of(seen: ImageAttention) -> tuple[float, float]:
 
 def image_svg(seen: ImageAttention) -> str:
     """The picture, a blue box for each patch, and what they mean, as SVG."""
-    width, height = shape_of(seen)
+    width, height = picture_size(seen)
     lines = caption_lines(seen)
     total = height + MARGIN + LINE_HEIGHT * len(lines) + MARGIN
     return (
