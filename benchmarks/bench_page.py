@@ -23,9 +23,7 @@ from page_clocks import WATCH, served, timed_change, timed_patch
 
 import regard
 from regard.textbook.stages import softmax
-from regard.view.page.blobs import Blobs
-from regard.view.page.embed import Tables, embed_tables
-from regard.view.page.offline import page_with
+from regard.view.page.embed import Blobs, Tables, embed_tables, page_with
 from regard.view.page.single_file import web_files
 
 ARGUMENTS = ("--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",

@@ -87,12 +87,11 @@ def _scale(local: dict[str, Any], cores: dict[str, Any]) -> dict[str, float]:
 
 
 def driver_costs(out: Path, corpus: Path) -> dict[str, float]:
-    """Seconds per document that the driver spends on each part, whoever does the work."""
-    from regard.corpus.batching import Sampling
+    """What one driver spends on a document, whoever does the work: seconds of each part."""
+    from regard.corpus.batches import Sampling
     from regard.corpus.models import ModelSpec
-    from regard.corpus.readers import documents
+    from regard.corpus.readers import documents, find_sources
     from regard.corpus.shards import DOCUMENTS, HEADS, SUMS, Shard, Shards
-    from regard.corpus.sources import find_sources
     from regard.corpus.totals import Totals, total
     from regard.engine.profile import bands_within
 
@@ -156,12 +155,10 @@ def run_eager(options: argparse.Namespace) -> dict[str, float]:
     import torch
     from survey_peer import eager_statistics, pegasus
 
-    from regard.corpus.batch_job import BatchJob
-    from regard.corpus.batching import Sampling
+    from regard.corpus.batches import BatchJob, Sampling
     from regard.corpus.models import EncoderObserver, ModelSpec
-    from regard.corpus.readers import documents
+    from regard.corpus.readers import documents, find_sources
     from regard.corpus.shards import pack
-    from regard.corpus.sources import find_sources
     from regard.engine.profile import bands_within
 
     torch.set_num_threads(1)

@@ -85,12 +85,12 @@ def timed_patch(page: Any, act: Callable[[], None]) -> float:
 def served(*files: Path) -> Iterator[str]:
     """Address of regard's own server, with its token."""
     from regard.view.page.jobs import Context
-    from regard.view.page.server import address, bind, server_of
+    from regard.view.page.server import address, bind, make_server
 
     with bind() as bound:
         port = bound.getsockname()[1]
         context = Context(files=files)
-        server = server_of(context, port)
+        server = make_server(context, port)
         thread = Thread(target=server.run, kwargs={"sockets": [bound]}, daemon=True)
         thread.start()
         time.sleep(0.5)

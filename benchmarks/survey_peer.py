@@ -16,7 +16,7 @@ from torch.nn import functional
 from transformers import PegasusConfig
 from transformers.models.pegasus.modeling_pegasus import PegasusEncoder
 
-from regard.corpus.window_sums import COMPARED, MOST, NAMES
+from regard.corpus.windows import COMPARED_TOKENS, MEASURE_NAMES, MOST_RECEIVED_TOKENS
 from regard.engine.profile import BANDS
 from regard.transformer.model import Transformer
 
@@ -107,18 +107,18 @@ def _layer(
     distance = weights.flatten(2) @ marks["bands"]
     repeated = weights.flatten(2) @ marks["repeated"]
     middle = distance.shape[-1] // 2
-    most = received.topk(min(MOST, received.shape[-1]))
+    most = received.topk(min(MOST_RECEIVED_TOKENS, received.shape[-1]))
     kinds = {
         "entropy": entropy.sum(-1), "first": received[..., 0], "itself": distance[..., middle],
         "previous": distance[..., middle - 1], "next": distance[..., middle + 1],
         "duplicate": repeated[..., 0], "induction": repeated[..., 1],
     }  # fmt: skip
-    sums = torch.stack([kinds[name] for name in NAMES], dim=-1)
+    sums = torch.stack([kinds[name] for name in MEASURE_NAMES], dim=-1)
     return {"sums": sums, "distance": distance, "most": most.values, "places": most.indices}
 
 
 def _cosines(weights: Sequence[torch.Tensor], real: torch.Tensor) -> torch.Tensor:
-    first = torch.cat([x[:, :, :COMPARED, :COMPARED] for x in weights], dim=1)
+    first = torch.cat([x[:, :, :COMPARED_TOKENS, :COMPARED_TOKENS] for x in weights], dim=1)
     first = (first * real[:, None, : first.shape[2], None]).flatten(2)
     return (
         (functional.normalize(first, dim=-1) @ functional.normalize(first, dim=-1).mT)

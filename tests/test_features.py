@@ -12,7 +12,7 @@ from regard.cli.commands import COMMANDS
 from regard.engine.observation import Observation
 from regard.textbook.steps import Steps
 from regard.transformer.reading import Reading
-from regard.view.figure.figure import Picture
+from regard.view.figure.picture import Picture
 from regard.view.page.single_file import web_files
 from regard.watcher.layer import LayerObservation
 from regard.watcher.seen import Seen

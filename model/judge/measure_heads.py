@@ -184,9 +184,9 @@ def item_facts(reading: Reading, item: ContrastSentence) -> ItemFacts:
     """The pronoun's row in every encoder head, and the rows of the French nouns."""
     words = tuple(word.lower() for word in reading.words)
     query = words.index(item.pronoun)
-    weights_lhk = reading.weights("encoder")[:, :, query].copy()
+    weights_lhk = reading.weights(part="encoder")[:, :, query].copy()
     rows = []
-    cross_lhqk = reading.weights("cross")[..., :-1]
+    cross_lhqk = reading.weights(part="cross")[..., :-1]
     for noun in (item.right, item.wrong):
         french = forms(noun)
         steps = [i for i, word in enumerate(reading.target.words) if word.lower() in french]

@@ -9,7 +9,7 @@ from regard.typing import Array
 
 
 def encode_png(colours: Array) -> bytes:
-    """Colours (rows, columns, 3) as a PNG file, whose form is a few lines long."""
+    """Colours (rows, columns, 3) of uint8 as the bytes of a PNG file."""
     rows, columns, _ = colours.shape
     lines = b"".join(b"\0" + row.tobytes() for row in colours)
     header = struct.pack(">IIBBBBB", columns, rows, 8, 2, 0, 0, 0)

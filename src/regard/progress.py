@@ -1,4 +1,4 @@
-"""Progress bar on the error stream that appears only where something takes long."""
+"""Progress bar on the error stream that appears only after two seconds."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 
-PATIENCE = 2.0  # seconds before a bar is drawn
-WIDTH = 30
+BAR_DELAY_SECONDS = 2.0
+BAR_COLUMNS = 30
 
 
 @contextlib.contextmanager
@@ -20,7 +20,7 @@ def late_bar(name: str) -> Iterator[Callable[[int, int], None]]:
     start, drawn = time.monotonic(), [False]
 
     def progress(done: int, total: int) -> None:
-        if sys.stderr.isatty() and time.monotonic() - start >= PATIENCE:
+        if sys.stderr.isatty() and time.monotonic() - start >= BAR_DELAY_SECONDS:
             drawn[0] = True
             sys.stderr.write("\r" + bar_text(name, done, total))
             sys.stderr.flush()
@@ -39,5 +39,5 @@ def bar_text(name: str, done: int, total: int) -> str:
     >>> bar_text("reading", 36, 144)
     'reading [#######.......................] 36 of 144'
     """
-    filled = WIDTH * done // max(1, total)
-    return f"{name} [{'#' * filled}{'.' * (WIDTH - filled)}] {done} of {total}"
+    filled = BAR_COLUMNS * done // max(1, total)
+    return f"{name} [{'#' * filled}{'.' * (BAR_COLUMNS - filled)}] {done} of {total}"

@@ -49,9 +49,34 @@ def refused(*arguments: str, run=command_here) -> str:
 @pytest.mark.smoke
 def test_help_lists_the_commands():
     text = shown("--help", run=in_a_fresh_process)
-    for name in ("steps", "example", "info", "train"):
+    for name in COMMANDS:
         assert re.search(rf"^  {name} ", text, re.MULTILINE)
-    assert "\n  read " not in text
+
+
+def test_help_lists_the_options_of_the_main_command_in_sections():
+    text = shown("--help")
+    for section in ("Arguments", "Options", "Output", "Experiments"):
+        assert f"\n{section} of read:\n" in text
+    for option in ("--layer", "--head", "--from", "--save", "--redirect", "--effects"):
+        assert re.search(rf"^  {option} ", text, re.MULTILINE)
+    assert len(re.findall(r"^  --help ", text, re.MULTILINE)) == 1
+
+
+@pytest.mark.parametrize(
+    ("command", "sections"),
+    [
+        ("read", ["Arguments", "Options", "Output", "Experiments"]),
+        ("watch", ["Arguments", "Options", "Report and files", "Experiments"]),
+        ("survey", ["Arguments", "Options", "Execution"]),
+    ],
+)
+def test_long_help_has_sections(command, sections):
+    headings = re.findall(r"^(\w.*):$", shown(command, "--help"), re.MULTILINE)
+    assert headings == sections
+
+
+def test_help_counts_layers_and_heads_from_0():
+    text = shown("--help")
     assert "Layers and heads count from 0." in " ".join(text.split())
 
 
@@ -100,10 +125,10 @@ def test_steps_from_a_file():
 
 def test_steps_refuses_in_one_line(tmp_path):
     assert refused("steps") == (
-        "error: steps needs either a sentence or --vectors FILE, but neither came: "
+        "error: steps takes either a sentence or --vectors FILE, got neither: "
         'try regard steps "The cat sat".'
     )
-    assert refused("steps", "a", "--vectors", str(ROBOTS)).endswith("but both came.")
+    assert refused("steps", "a", "--vectors", str(ROBOTS)).endswith("not both.")
     wrong = tmp_path / "wrong.toml"
     wrong.write_text('words = ["a"]\nx = 1\nw_query = 1\nw_key = 1\nw_value = 1\n')
     assert refused("steps", "--vectors", str(wrong)) == (
@@ -114,10 +139,10 @@ def test_steps_refuses_in_one_line(tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--heads", "0"], "--heads needs a whole number from 1 up, but it is 0."),
-        (["--heads", "-2"], "--heads needs a whole number from 1 up, but it is -2."),
-        (["--width", "100000"], "--width needs a whole number from 1 to 4,096, but it is 100000."),
-        (["--width", "0"], "--width needs a whole number from 1 to 4,096, but it is 0."),
+        (["--heads", "0"], "--heads must be at least 1, got 0."),
+        (["--heads", "-2"], "--heads must be at least 1, got -2."),
+        (["--width", "100000"], "--width must be 1 to 4,096, got 100000."),
+        (["--width", "0"], "--width must be 1 to 4,096, got 0."),
     ],
 )
 def test_steps_refuses_numbers_out_of_bounds(arguments, message):
@@ -173,9 +198,9 @@ def test_example_lists_runs_and_gives_json():
     )
 
 
-def test_info_says_which_backends_can_serve():
+def test_info_lists_available_backends():
     text = shown("info", run=in_a_fresh_process)
-    assert re.search(r"numpy +can serve: ", text)
+    assert re.search(r"numpy +available: ", text)
     assert re.search(r"cores +\d+ usable of \d+", text)
     facts = json.loads(shown("info", "--json"))
     assert facts["backends"]["numpy"]["against"] == []
@@ -210,18 +235,16 @@ def test_what_is_no_command_is_read(arguments, command):
     [
         (
             ["watch"],
-            "watch needs the argument 'model', but it did not come: try regard watch "
+            "watch is missing the argument 'model': try regard watch "
             'path/to/model "A dog ate the food because it was hungry"',
         ),
         (
             ["check"],
-            "check needs the argument 'target', but it did not come: try regard check "
-            "my_file.py:my_attention",
+            "check is missing the argument 'target': try regard check my_file.py:my_attention",
         ),
         (
             ["survey", "corpus.txt"],
-            "survey needs the option '--out', but it did not come: try regard survey corpus.txt "
-            "--out survey",
+            "survey is missing the option '--out': try regard survey corpus.txt --out survey",
         ),
     ],
 )
@@ -263,14 +286,14 @@ def test_check_of_a_file_without_a_function(tmp_path, name, content, message):
 def test_open_of_what_is_no_saved_file(tmp_path):
     notes = tmp_path / "notes.txt"
     notes.write_text("hello")
-    needed = "error: open needs a sentence or a .regard file, but"
-    makes = "A watched model makes one: regard watch"
+    needed = "error: open takes a sentence or a .regard file, but"
+    makes = "To make one: regard watch"
     assert refused("open", "--no-browser", str(tmp_path)) == (
         f'{needed} {tmp_path} is a folder. {makes} FOLDER "text" --save run.regard'
     )
     (tmp_path / "config.json").write_text("{}")
     assert refused("open", "--no-browser", str(notes)) == (
-        f'{needed} {notes} is a file of another kind. {makes} FOLDER "text" --save run.regard'
+        f'{needed} {notes} is another kind of file. {makes} FOLDER "text" --save run.regard'
     )
     assert refused("open", "--no-browser", str(tmp_path)) == (
         f'{needed} {tmp_path} is a model\'s folder. {makes} {tmp_path} "text" --save run.regard'
@@ -286,7 +309,7 @@ def test_ctrl_c_in_a_survey_says_how_to_go_on(monkeypatch, capsys, tmp_path, ter
     monkeypatch.setattr(sys.stderr, "isatty", lambda: terminal)
     with pytest.raises(SystemExit) as caught:
         main(["survey", str(tmp_path), "--out", str(tmp_path / "out")])
-    advice = "Stopped. What was read is saved: run the same command again to go on.\n"
+    advice = "Stopped. Progress is saved: run the same command again to resume.\n"
     written = capsys.readouterr().err
     assert caught.value.code == 130
     assert written.endswith(advice) if terminal else written == ""
@@ -311,7 +334,7 @@ def test_a_closed_pipe_is_quiet():
 
 def test_ctrl_c_is_quiet():
     code = (
-        "import time, regard.cli.info_command as info\n"
+        "import time, regard.cli.info as info\n"
         "from regard.cli import main\n"
         "def wait(): print('ready', flush=True); time.sleep(600)\n"
         "info.gather = wait\n"

@@ -7,7 +7,7 @@ import pytest
 
 from regard.corpus import models as watched
 from regard.corpus.models import ModelSpec, WatchedObserver
-from regard.corpus.window_sums import NAMES
+from regard.corpus.windows import MEASURE_NAMES
 from regard.errors import ArgumentError, BackendError, FileError
 
 torch = pytest.importorskip("torch", reason="needs PyTorch: pip install '.[models]'")
@@ -63,7 +63,7 @@ def test_measures_are_those_of_the_eager_weights(observer):
     }
     # float32 in the model on both sides: 11 queries, a few ulp each.
     for name, sums_h in true.items():
-        np.testing.assert_allclose(facts.sums_mwh[NAMES.index(name), 0], sums_h, atol=2e-5)
+        np.testing.assert_allclose(facts.sums_mwh[MEASURE_NAMES.index(name), 0], sums_h, atol=2e-5)
     np.testing.assert_allclose(facts.distance_whb[0].sum(axis=-1), length, rtol=1e-6)
     rest_hqk = weights_hqk[:, :, 1:]
     rest_hqk = rest_hqk - rest_hqk.mean(axis=2, keepdims=True)  # all tokens see all
@@ -125,8 +125,8 @@ def test_weights_of_other_layers_than_were_watched(observer, monkeypatch):
     with pytest.raises(BackendError) as error:
         observer.observe(observer.windows("the dog"))
     assert str(error.value) == (
-        f"{observer.about} gives out weights of layers with 4 heads, but watch sees layers with "
-        "4, 4 heads: which is which is not known, so a survey of this model is not possible."
+        f"{observer.about} returns weights of layers with 4 heads, but watch sees layers with "
+        "4, 4 heads: they cannot be matched, so this model cannot be surveyed."
     )
 
 
@@ -137,7 +137,7 @@ def test_both_ways_say_the_same(kind, request, monkeypatch):
     texts = ["the dog saw the cat and the dog .", "a cat", "the cat saw the dog .", "dog " * 25]
     windows = [window for text in texts for window in model.windows(text)]
     short = model.observe(windows)
-    monkeypatch.setattr(watched, "SHORT", 0)
+    monkeypatch.setattr(watched, "MAX_EAGER_TOKENS", 0)
     long = model.observe(windows)
     # float32 in the model on both sides, at most 32 queries, scores of a few units: 1e-4.
     for name in ("sums_mwh", "uniform_mwh", "queries_mwh", "distance_whb", "most_whn",
@@ -145,10 +145,10 @@ def test_both_ways_say_the_same(kind, request, monkeypatch):
         np.testing.assert_allclose(getattr(short, name), getattr(long, name), atol=1e-4)
 
 
-def test_weights_that_are_none(observer, monkeypatch):
-    monkeypatch.setattr(watched, "ROUGH", -1.0)
+def test_rows_that_do_not_sum_to_one(observer, monkeypatch):
+    monkeypatch.setattr(watched, "MAX_ROW_SUM_ERROR", -1.0)
     with pytest.raises(
-        BackendError, match=r"BertModel .* hands over weights whose rows sum to 1 only"
+        BackendError, match=r"BertModel .* returns weights whose rows sum to 1 only"
     ):
         observer.observe(observer.windows("the dog"))
     assert observer.model.config._attn_implementation == "sdpa"
@@ -176,7 +176,7 @@ def test_a_survey_from_start_to_end(bert, surveyed, tmp_path):
 
 
 def test_a_window_that_the_model_cannot_take(bert):
-    with pytest.raises(ArgumentError, match="window needs a whole number from 8 to 32"):
+    with pytest.raises(ArgumentError, match="window must be 8 to 32, "):
         ModelSpec(str(bert), window=64).observer()
 
 
@@ -194,7 +194,7 @@ def test_code_of_the_folder_never_runs(bert, tmp_path, monkeypatch):
     with pytest.raises(FileError) as error:
         ModelSpec(str(tmp_path)).observer()
     assert str(error.value) == (
-        f"model needs a folder with a model and its tokenizer, but {tmp_path} cannot be loaded as "
+        f"model must be a folder with a model and its tokenizer: {tmp_path} cannot be loaded as "
         "a model: it needs Python code of its own, which regard does not run."
     )
     assert not marker.exists()
@@ -211,13 +211,12 @@ def test_a_model_that_does_not_read_text(bert, observer):
     with pytest.raises(BackendError) as error:
         WatchedObserver(model, observer.tokenizer, None, "cpu")
     assert str(error.value).startswith(
-        "a survey needs a model that reads the tokens of a text, but WhisperModel does not run on "
-        "them: "
+        "a survey needs a model that reads text, but WhisperModel fails on tokens: "
     )
     assert str(error.value).endswith(". Give --model the folder of a text model.")
 
 
 def test_a_folder_without_parameters(bert, tmp_path):
     (tmp_path / "config.json").write_bytes((bert / "config.json").read_bytes())
-    with pytest.raises(FileError, match=r"needs a folder with a model and its tokenizer, but"):
+    with pytest.raises(FileError, match=r"model must be a folder with a model and its tokenizer: "):
         ModelSpec(str(tmp_path)).observer()

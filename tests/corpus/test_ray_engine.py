@@ -9,11 +9,10 @@ from pathlib import Path
 import pytest
 from tests.helpers.stumbling import Stumbling
 
-from regard.corpus.batch_job import BatchJob
-from regard.corpus.batching import Sampling
+from regard.corpus.batches import BatchJob, Sampling
 from regard.corpus.models import ModelSpec
+from regard.corpus.readers import find_sources
 from regard.corpus.shards import HEADS, Shards
-from regard.corpus.sources import find_sources
 from regard.corpus.survey import SurveyJob
 from regard.errors import BackendError
 
@@ -99,21 +98,21 @@ def test_what_cannot_be_read_over_there_is_said(cluster, folder, corpus, tmp_pat
     with pytest.raises(BackendError) as error:
         list(on_ray(BatchJob(job.model), batches, 2, None))
     assert str(error.value) == (
-        "the work failed on Ray: the corpus cannot be read there: the corpus needs files that can "
-        f"be read, but {str(path)!r} cannot be: No such file or directory."
+        f"the work failed on Ray: the corpus cannot be read there: {str(path)!r} cannot be read: "
+        "No such file or directory."
     )
 
 
 @pytest.mark.parametrize(("engine", "package"), [("local", "pyarrow"), ("ray", "ray")])
 def test_without_the_extra(surveyed, monkeypatch, engine, package):
-    from regard.corpus import shards as tables
+    from regard.corpus import readers
 
-    found = tables.importlib.util.find_spec
+    found = readers.importlib.util.find_spec
     monkeypatch.setattr(
-        tables.importlib.util, "find_spec", lambda name: None if name == package else found(name)
+        readers.importlib.util, "find_spec", lambda name: None if name == package else found(name)
     )
     with pytest.raises(BackendError) as error:
         surveyed(engine=engine)
     assert str(error.value) == (
-        f"this survey needs {package}, which is not installed: pip install '.[survey]'."
+        f"this survey needs {package}, which is not installed: pip install 'regard[survey]'."
     )

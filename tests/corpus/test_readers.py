@@ -5,9 +5,14 @@ import json
 
 import pytest
 
-from regard.corpus.batching import Sampling, mixed
-from regard.corpus.readers import LARGEST, count_documents, documents
-from regard.corpus.sources import find_sources, fingerprint
+from regard.corpus.batches import Sampling, hash64
+from regard.corpus.readers import (
+    MAX_DOCUMENT_BYTES,
+    count_documents,
+    documents,
+    find_sources,
+    fingerprint,
+)
 from regard.errors import ArgumentError, FileError
 
 TEXTS = ["A dog ate.", "Le café était froid.", "犬が食べた", "The end"]
@@ -75,8 +80,8 @@ def test_another_field(tmp_path):
         (b"", "it is empty"),
         (b" \t ", "it is empty"),
         (b"ab\xffcd", "byte 0xff at position 2 is not UTF-8"),
-        (b"x" * (LARGEST + 1), "it is larger than 1,048,576 bytes"),
-        (b"x" * (3 * LARGEST), "it is larger than 1,048,576 bytes"),
+        (b"x" * (MAX_DOCUMENT_BYTES + 1), "it is larger than 1,048,576 bytes"),
+        (b"x" * (3 * MAX_DOCUMENT_BYTES), "it is larger than 1,048,576 bytes"),
     ],
 )
 def test_lines_that_cannot_be_read(tmp_path, line, fault):
@@ -91,9 +96,9 @@ def test_lines_that_cannot_be_read(tmp_path, line, fault):
     ("line", "fault"),
     [
         ("[1, 2]", "it has no field 'text'"),
-        ('{"text": 3}', "it needs to be text, but it is int"),
-        ('{"text": null}', "it needs to be text, but it is NoneType"),
-        ('{"text": "\\ud800 half"}', "it has half of a character that is written in two"),
+        ('{"text": 3}', "it must be text, got int"),
+        ('{"text": null}', "it must be text, got NoneType"),
+        ('{"text": "\\ud800 half"}', "it has a lone surrogate, half of a character"),
         ("{", "it is not JSON"),
         ("[" * 100_000, "it is not JSON"),
     ],
@@ -115,12 +120,12 @@ def test_parquet_that_is_not_text(tmp_path):
     assert [(x.text, x.fault) for x in read(tmp_path / "x.parquet")] == [
         ("good", ""),
         ("", "byte 0xff at position 0 is not UTF-8"),
-        ("", "it needs to be text, but it is NoneType"),
+        ("", "it must be text, got NoneType"),
     ]
     assert [x.fault for x in read(tmp_path / "x.parquet", field="n")] == [
-        "it needs to be text, but it is int"
+        "it must be text, got int"
     ] * 3
-    with pytest.raises(FileError, match=r"needs a column 'body', but has text, n: name one with"):
+    with pytest.raises(FileError, match=r"has no column 'body'; it has text, n: choose one with"):
         read(tmp_path / "x.parquet", field="body")
 
 
@@ -137,9 +142,9 @@ def test_a_compressed_file_that_breaks_off(tmp_path):
 @pytest.mark.parametrize(
     ("corpus", "message"),
     [
-        ([], "a survey needs a corpus, but none was given: name a text file with one document a "
+        ([], "a survey needs a corpus: name a text file with one document a "
          "line, a folder of text files, a .jsonl or a .parquet file."),
-        (["no/such.txt"], "the corpus needs files that exist, but there is no 'no/such.txt': check "
+        (["no/such.txt"], "No such file: 'no/such.txt'. Check "
          "the path, and quote a pattern so that regard expands it."),
     ],
 )  # fmt: skip
@@ -150,10 +155,10 @@ def test_no_corpus(corpus, message):
 
 
 def test_a_folder_without_files_and_parquet_that_is_none(tmp_path):
-    with pytest.raises(FileError, match="needs a folder with files in it"):
+    with pytest.raises(FileError, match="no files in the folder "):
         find_sources([tmp_path])
     (tmp_path / "x.parquet").write_bytes(b"not parquet at all")
-    with pytest.raises(FileError, match=r"needs to be a Parquet file, but it cannot be read"):
+    with pytest.raises(FileError, match=r"cannot be read as a Parquet file: "):
         read(tmp_path / "x.parquet")
 
 
@@ -178,7 +183,7 @@ def test_batches_cover_every_document_once(tmp_path):
 
 
 def test_a_sample_is_fair_and_always_the_same():
-    share = sum(mixed(number) < 0.3 * 2**64 for number in range(20_000)) / 20_000
+    share = sum(hash64(number) < 0.3 * 2**64 for number in range(20_000)) / 20_000
     # Four standard deviations of a share of 0.3 among 20,000.
     assert abs(share - 0.3) < 4 * (0.3 * 0.7 / 20_000) ** 0.5
     assert Sampling(sample=0.5).expected(101) == 50
@@ -188,10 +193,10 @@ def test_a_sample_is_fair_and_always_the_same():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"limit": 0}, "limit needs a whole number from 1 up, but it is 0."),
-        ({"batch": 0}, "batch needs a whole number from 1 up, but it is 0."),
-        ({"sample": 1.5}, "sample needs a share above 0 and up to 1, but it is 1.5: 0.1 is a tenth "
-         "of the documents."),
+        ({"limit": 0}, "limit must be at least 1, got 0."),
+        ({"batch": 0}, "batch must be at least 1, got 0."),
+        ({"sample": 1.5}, "sample must be above 0 and at most 1, got 1.5: 0.1 is a tenth of the "
+         "documents."),
     ],
 )  # fmt: skip
 def test_choices_that_make_no_sense(options, message):

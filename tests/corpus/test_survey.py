@@ -6,11 +6,10 @@ import numpy as np
 import pytest
 from tests.helpers.command_line import run_each
 
-from regard.corpus.document_measures import batch_measures
+from regard.corpus.batches import batch_measures
 from regard.corpus.readers import Document
-from regard.corpus.totals import BINS
-from regard.corpus.window_sums import NAMES, HeadKey, WindowSums
-from regard.corpus.windows import Window
+from regard.corpus.totals import HISTOGRAM_BINS
+from regard.corpus.windows import MEASURE_NAMES, HeadKey, Window, WindowSums
 from regard.errors import ArgumentError, FileError
 
 HEADS = 8
@@ -21,14 +20,17 @@ def rows(survey):
     import pyarrow.parquet as pq
 
     table = pq.read_table(survey.folder / "heads")
-    return {name: np.array(table.column(name).to_pylist(), float) for name in ("document", *NAMES)}
+    return {
+        name: np.array(table.column(name).to_pylist(), float)
+        for name in ("document", *MEASURE_NAMES)
+    }
 
 
 @pytest.mark.smoke
 def test_the_report_says_what_the_rows_say(undisturbed):
     report, held = undisturbed.report, rows(undisturbed)
     for h, head in enumerate(report["heads"]):
-        for name in NAMES:
+        for name in MEASURE_NAMES:
             values = held[name].reshape(-1, HEADS)[:, h]
             values = values[~np.isnan(values)]
             told = head["measures"][name]
@@ -39,7 +41,7 @@ def test_the_report_says_what_the_rows_say(undisturbed):
             largest = report["measures"][name]["largest"]
             for share, value in told["quantiles"].items():
                 true = np.quantile(values, float(share), method="inverted_cdf")
-                assert abs(value - true) <= largest / BINS
+                assert abs(value - true) <= largest / HISTOGRAM_BINS
 
 
 def test_documents_are_counted_once(undisturbed, corpus):
@@ -78,7 +80,7 @@ def test_examples_are_the_extremes(undisturbed):
 
 def test_heads_are_ranked(undisturbed):
     ranked = undisturbed.report["ranked"]
-    for name in NAMES:
+    for name in MEASURE_NAMES:
         means = [row["mean"] for row in ranked[name]]
         assert means == sorted(means, reverse=name != "entropy")
         assert len(means) == HEADS
@@ -159,10 +161,10 @@ def test_folders_of_others_are_left_alone(surveyed, tmp_path):
         with pytest.raises(ArgumentError) as error:
             surveyed(tmp_path, **options)
         assert str(error.value) == (
-            f"out needs a new or empty folder, or one of an earlier survey, but {str(tmp_path)!r} "
-            "holds 'thesis.tex' and no manifest.json: give another --out."
+            "out must be a new or empty folder, or one of an earlier survey, but "
+            f"{str(tmp_path)!r} holds 'thesis.tex' and no manifest.json: give another --out."
         )
-    with pytest.raises(ArgumentError, match=r"out needs a folder, but .* is a file"):
+    with pytest.raises(ArgumentError, match=r"out must be a folder, but .* is a file"):
         surveyed(tmp_path / "thesis.tex")
     assert (tmp_path / "thesis.tex").read_text() == "mine"
 
@@ -173,13 +175,12 @@ def test_a_folder_that_cannot_be_made_is_refused_before_the_work(surveyed, tmp_p
     with pytest.raises(ArgumentError) as error:
         surveyed(out, model=tmp_path / "no model is looked for")
     assert str(error.value) == (
-        f"out needs a folder that can be written to, but {str(out)!r} cannot be: "
-        "Not a directory. Give another --out."
+        f"out cannot be written: {str(out)!r}: Not a directory. Give another --out."
     )
 
 
 def test_a_refused_survey_leaves_no_folder(surveyed, tmp_path):
-    with pytest.raises(FileError, match="model needs a folder that exists"):
+    with pytest.raises(FileError, match="No such folder: "):
         surveyed(tmp_path / "out", model=tmp_path / "nowhere")
     assert not (tmp_path / "out").exists()
 
@@ -203,7 +204,7 @@ def test_the_function_wins_over_the_folder_of_its_name():
     first = (
         "import regard.corpus.readers",
         "from regard import survey",
-        "import regard.cli.survey_command",
+        "import regard.cli.survey",
     )
     rest = "import regard, regard.corpus.totals\nprint(regard.survey.__module__)"
     assert run_each([f"{line}\n{rest}" for line in first]) == ["regard.corpus.survey"] * 3
@@ -212,12 +213,10 @@ def test_the_function_wins_over_the_folder_of_its_name():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"engine": "spark"}, "engine needs to be 'local' or 'ray', but it is 'spark'."),
-        ({"workers": 0}, "workers needs a whole number from 1 up, but it is 0."),
-        ({"window": 3}, "window needs a whole number from 8 to 256, which is what this model can "
-         "take, but it is 3."),
-        ({"window": 500}, "window needs a whole number from 8 to 256, which is what this model can "
-         "take, but it is 500."),
+        ({"engine": "spark"}, "engine must be 'local' or 'ray', got 'spark'."),
+        ({"workers": 0}, "workers must be at least 1, got 0."),
+        ({"window": 3}, "window must be 8 to 256, which is what this model can take, got 3."),
+        ({"window": 500}, "window must be 8 to 256, which is what this model can take, got 500."),
     ],
 )  # fmt: skip
 def test_arguments_that_make_no_sense(surveyed, options, message):
@@ -226,8 +225,8 @@ def test_arguments_that_make_no_sense(surveyed, options, message):
     assert str(error.value) == message
 
 
-def test_models_that_are_none(surveyed, tmp_path):
-    with pytest.raises(FileError, match=r"a .gguf file, but .* has none of them"):
+def test_a_folder_that_is_not_a_model(surveyed, tmp_path):
+    with pytest.raises(FileError, match=r"is not a model: it has no .* and no \.gguf file"):
         surveyed(model=tmp_path)
 
 
@@ -252,7 +251,7 @@ def test_a_broken_part_is_named(surveyed, tmp_path):
     out = tmp_path / "out"
     surveyed(out)
     (out / "sums" / "part-0000003.npz").write_bytes(b"broken")
-    with pytest.raises(FileError, match=r"part-0000003.npz' needs to be what a survey wrote"):
+    with pytest.raises(FileError, match=r"part-0000003.npz' cannot be read as a file of a survey"):
         surveyed(out)
 
 
@@ -260,14 +259,16 @@ def test_windows_add_up_to_documents():
     facts = WindowSums.empty(windows=3, heads=1, bands=slice(0, 5))
     facts.sums_mwh[:, :, 0] = [2.0, 6.0, 1.0]
     facts.queries_mwh[:, :, 0] = [4.0, 8.0, 2.0]
-    facts.sums_mwh[NAMES.index("induction")] = facts.queries_mwh[NAMES.index("induction")] = 0
+    facts.sums_mwh[MEASURE_NAMES.index("induction")] = facts.queries_mwh[
+        MEASURE_NAMES.index("induction")
+    ] = 0
     facts.most_keys_whn[:, 0] = [[3, 0, 1], [2, 1, -1], [0, 1, -1]]
     facts.most_whn[:, 0] = [[3.0, 0.5, 0.4], [5.0, 0.6, 0.0], [1.0, 0.9, 0.0]]
     first = [Window(0, (10, 11, 12, 13)), Window(4, (14, 15, 16))]
     read = [(Document(0, "a", 1, "x"), first), (Document(1, "a", 2, "y"), [Window(0, (17, 18))])]
     found = batch_measures(0, (HeadKey("encoder", 1, 1),), read, [], facts, str)
     assert found.means_mnh[0, :, 0].tolist() == [np.float32(8 / 12), 0.5]
-    assert np.isnan(found.means_mnh[NAMES.index("induction")]).all()
+    assert np.isnan(found.means_mnh[MEASURE_NAMES.index("induction")]).all()
     assert found.most_position_nhx[:, 0].tolist() == [[6, 3, 5], [0, 1, -1]]
     named = [[found.pieces[t] if t >= 0 else None for t in row[0]] for row in found.most_token_nhx]
     assert named == [["16", "13", "15"], ["17", "18", None]]

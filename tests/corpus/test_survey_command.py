@@ -27,13 +27,13 @@ def test_a_survey_in_a_pipe(corpus, folder, tmp_path, undisturbed):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["none.txt"], "the corpus needs files that exist, but there is no 'none.txt': check the "
-         "path, and quote a pattern so that regard expands it."),
-        (["a.txt", "--sample", "2"], "sample needs a share above 0 and up to 1, but it is 2: 0.1 "
-         "is a tenth of the documents."),
-        (["a.txt", "--model", "nowhere"], "model needs a folder that exists, but there is no "
-         "'nowhere': nothing is downloaded, so give the path of a local folder."),
-        (["a.txt", "--out", "a.txt"], "out needs a folder, but 'a.txt' is a file."),
+        (["none.txt"], "No such file: 'none.txt'. Check the path, and quote a pattern so that "
+         "regard expands it."),
+        (["a.txt", "--sample", "2"], "sample must be above 0 and at most 1, got 2: 0.1 is a "
+         "tenth of the documents."),
+        (["a.txt", "--model", "nowhere"], "No such folder: 'nowhere'. Models are not downloaded: "
+         "give the path of a local folder."),
+        (["a.txt", "--out", "a.txt"], "out must be a folder, but 'a.txt' is a file."),
     ],
 )  # fmt: skip
 def test_what_can_be_typed_wrong(tmp_path, arguments, message):

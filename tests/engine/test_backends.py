@@ -45,8 +45,8 @@ def test_an_old_triton_is_a_reason(monkeypatch):
 
 
 def test_info_prints_every_reason():
-    from regard.cli.info_command import _describe_backend
+    from regard.cli.info import _describe_backend
 
     absent = Backend("triton", "on a GPU", lambda: ["no GPU was found", "triton is not installed"])
     text = _describe_backend({"about": absent.about, "against": absent.reasons_against()})
-    assert text == "cannot serve: no GPU was found; triton is not installed"
+    assert text == "unavailable: no GPU was found; triton is not installed"

@@ -5,9 +5,7 @@ import signal
 from dataclasses import dataclass
 from pathlib import Path
 
-from regard.corpus.batch_job import BatchJob
-from regard.corpus.batching import DocumentBatch
-from regard.corpus.document_measures import BatchMeasures
+from regard.corpus.batches import BatchJob, BatchMeasures, DocumentBatch
 
 
 @dataclass(frozen=True)

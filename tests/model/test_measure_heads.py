@@ -129,7 +129,7 @@ def test_facts_are_the_rows_of_the_reading(model):
     item = ContrastSentence("A dog ate the food because it was hungry.", "food", "dog")
     reading = read(item.sentence, model=model)
     facts = item_facts(reading, item)
-    weights_lhk = reading.weights("encoder")[:, :, 6]
+    weights_lhk = reading.weights(part="encoder")[:, :, 6]
     np.testing.assert_array_equal(facts.weights_lhk, weights_lhk)
     np.testing.assert_array_equal(facts.noun_weights_lhn, weights_lhk[..., [4, 1]])
     nouns = weights_lhk[1, 2, [1, 2, 4]]

@@ -120,7 +120,7 @@ def test_a_word_that_is_there_twice(model):
 def test_choices_are_named_explained_and_add_up(reading):
     choices = [
         reading.average(), reading.average(1), reading.average(part="cross"), reading.rollout(),
-        reading.rollout("decoder"), reading.value_weighted(0, 1),
+        reading.rollout(part="decoder"), reading.value_weighted(0, 1),
         reading.value_weighted(2, 3, part="cross"),
     ]  # fmt: skip
     for choice in choices:
@@ -168,7 +168,10 @@ MISTAKES = {
     "part": (lambda r: r.weights(part="up"), "part must be 'encoder', 'decoder' or 'cross'"),
     "by": (lambda r: r.weights(by="letters"), "by must be 'words' or 'tokens'"),
     "cross": (lambda r: r.steps(0, 0, part="cross"), "rows are French"),
-    "rollout": (lambda r: r.rollout("cross"), "part must be 'encoder' or 'decoder' for rollout"),
+    "rollout": (
+        lambda r: r.rollout(part="cross"),
+        "part must be 'encoder' or 'decoder' for rollout",
+    ),
     "word": (lambda r: r.links("cat"), "must be one of the words read, got 'cat'; they are: A"),
     "number": (lambda r: r.find("it", 99), "the word must be a number from 0 to"),
     "head alone": (lambda r: r.highlight(head=0), "head needs a layer"),

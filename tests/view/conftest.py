@@ -3,7 +3,7 @@
 import asyncio
 import shutil
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from threading import Thread
@@ -142,12 +142,12 @@ def served(serve: Callable[..., str]) -> str:
 def _serving(files: tuple[Path, ...], model: Any = None) -> Iterator[str]:
     from regard.view.page.jobs import Context
     from regard.view.page.readings import Readings
-    from regard.view.page.server import HOST, bind, server_of
+    from regard.view.page.server import HOST, bind, make_server
 
     with bind() as bound:
         port = bound.getsockname()[1]
         context = Context(readings=Readings(model), files=files, token=TOKEN)
-        server = server_of(context, port)
+        server = make_server(context, port)
         bound.listen(128)  # from here on a client waits until the server runs
         thread = Thread(target=server.run, kwargs={"sockets": [bound]}, daemon=True)
         thread.start()
@@ -238,6 +238,14 @@ def page(new_page: Callable[..., Any]) -> Any:
     return new_page()
 
 
+def _wait_for_frame(page: Any) -> None:
+    """Wait until the page draws its next frame; one that is being replaced has none."""
+    from playwright.sync_api import Error
+
+    with suppress(Error):
+        page.evaluate("() => new Promise(requestAnimationFrame)")
+
+
 @pytest.fixture
 def until() -> Callable[..., None]:
     """Wait until an expression holds; Playwright's own way is what the page's policy forbids.
@@ -249,7 +257,7 @@ def until() -> Callable[..., None]:
         end = monotonic() + PATIENCE / 1000
         while not (expression() if callable(expression) else page.evaluate(expression, argument)):
             assert monotonic() < end, f"it never came true: {expression}"
-            page.wait_for_timeout(20)
+            _wait_for_frame(page)
 
     return wait
 

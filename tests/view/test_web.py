@@ -6,9 +6,14 @@ import re
 
 import pytest
 
-from regard.view.figure import layout, lines, svg
+from regard.view.figure import drawing, lines
 from regard.view.page.server import static_files
-from regard.view.page.single_file import imports_of, modules_in_order, top_level_names, web_files
+from regard.view.page.single_file import (
+    module_imports,
+    modules_in_order,
+    top_level_names,
+    web_files,
+)
 
 FILES = {name: content.decode() for name, (content, _) in static_files().items()}
 SENT = ("", "app.js", "style.css", "icon.svg")  # what the page asks for
@@ -55,22 +60,28 @@ def test_names_are_unique_over_all_modules():
 def test_every_import_exists():
     for path, text in MODULES.items():
         names = re.findall(r'^import \{([^}]+)\} from "[^"]+";', text, re.MULTILINE)
-        for listed, module in zip(names, imports_of(path, text), strict=True):
+        for listed, module in zip(names, module_imports(path, text), strict=True):
             assert set(re.findall(r"\w+", listed)) <= set(top_level_names(MODULES[module])), path
 
 
 def test_figures_of_the_page_have_the_constants_of_those_of_python():
     text = MODULES["lib/figure_svg.js"]
-    for module, names in {
-        layout: ("INK", "QUIET", "ACCENT", "SCALE", "BELOW", "TEXT", "SMALL", "MARGIN"),
-        lines: ("PITCH",),
-        svg: ("FONT",),
-    }.items():
-        for name in names:
-            value = re.search(rf"^const {name} = ([^;]*);", text, re.MULTILINE)[1]
-            plain = ast.literal_eval(value)
-            wanted = getattr(module, name)
-            assert plain == (list(map(list, wanted)) if isinstance(plain, list) else wanted), name
+    constants = {
+        "INK": drawing.INK,
+        "QUIET": drawing.QUIET,
+        "ACCENT": drawing.ACCENT,
+        "SCALE": drawing.SCALE,
+        "BELOW": drawing.NEGATIVE_SCALE,
+        "TEXT": drawing.TEXT_SIZE,
+        "SMALL": drawing.SMALL_SIZE,
+        "MARGIN": drawing.MARGIN,
+        "PITCH": lines.PITCH,
+        "FONT": drawing.FONT,
+    }
+    for name, wanted in constants.items():
+        value = re.search(rf"^const {name} = ([^;]*);", text, re.MULTILINE)[1]
+        plain = ast.literal_eval(value)
+        assert plain == (list(map(list, wanted)) if isinstance(plain, list) else wanted), name
 
 
 def test_the_page_is_small_as_it_travels():

@@ -1,25 +1,19 @@
-"""The commands: arguments in, text out. Only the command that runs is imported."""
+"""The command line: arguments in, text out. Only the command that runs is imported."""
 
 from __future__ import annotations
 
-import gc
-import os
 import sys
 from typing import TYPE_CHECKING
 
-from regard.cli.commands import COMMANDS, Command
-from regard.cli.error_guard import guarded, prepare_streams
+from regard.cli.commands import COMMANDS, MAIN_COMMAND, Command
+from regard.cli.guard import guarded, prepare_streams
 from regard.errors import ArgumentError
 
-ABOUT = """See what attention sees: every number true, from three words to a million tokens.
-
-regard "A sentence" translates it with the shipped model and shows what its heads attend to.
-Layers and heads count from 0."""
 if TYPE_CHECKING:
     import typer
 
-LIKE = 0.75  # how like a command's name an argument is that was meant as one
-OWN_OPTIONS = ("--help", "--version")
+COMMAND_SIMILARITY_CUTOFF = 0.75  # of a misspelt command, by difflib's ratio
+GLOBAL_OPTIONS = ("--help", "--version")
 
 
 def main(arguments: list[str] | None = None) -> None:
@@ -37,38 +31,23 @@ def _run(arguments: list[str]) -> int:
         print(f"regard {__version__}")
         return 0
     arguments = with_command(arguments) or ["--help"]
-    if arguments[0] == "read" and len(arguments) == 2 and not arguments[1].startswith("-"):
-        _read_plainly(arguments[1])
+    if arguments[0] == MAIN_COMMAND and len(arguments) == 2 and not arguments[1].startswith("-"):
+        # Without options there is nothing to parse: importing typer takes as long as the reading.
+        from regard.cli.read import read
+
+        read(arguments[1])
         return 0
-    app = app_for(arguments[0])
     # Not standalone: typer would print its errors by itself, control characters and all.
-    return app(args=arguments, prog_name="regard", standalone_mode=False) or 0
-
-
-def _read_plainly(sentence: str) -> None:
-    """Read a sentence without a parser of options: typer's import takes as long as the reading."""
-    if "numpy" not in sys.modules:
-        # A process of a fifth of a second: no garbage is worth a collection, and the threads of
-        # NumPy's BLAS, which wait for work in a loop, are never used.
-        gc.disable()
-        os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-    from regard.cli.argument_checks import text_argument
-    from regard.transformer.checkpoint import load_model
-    from regard.transformer.reading import read
-    from regard.view.terminal.reading_text import page
-    from regard.view.terminal.style import terminal_style
-
-    reading = read(text_argument("sentence", sentence), model=load_model())
-    print(page(reading, style=terminal_style()))
+    return app_for(arguments[0])(args=arguments, prog_name="regard", standalone_mode=False) or 0
 
 
 def with_command(arguments: list[str]) -> list[str]:
-    """Put the reading command in front of a sentence.
+    """Put the name of the main command in front of a sentence.
 
     >>> with_command(["A dog ate"]), with_command(["info"]), with_command(["--help"])
     (['read', 'A dog ate'], ['info'], ['--help'])
     """
-    if not arguments or arguments[0] in COMMANDS or arguments[0] in OWN_OPTIONS:
+    if not arguments or arguments[0] in COMMANDS or arguments[0] in GLOBAL_OPTIONS:
         return arguments
     close = _close_commands(arguments[0])
     if close:
@@ -76,50 +55,26 @@ def with_command(arguments: list[str]) -> list[str]:
             f"there is no command {arguments[0]!r}; did you mean {close[0]!r}? "
             f'To read it as a sentence: regard read "{arguments[0]}".'
         )
-    return ["read", *arguments]
+    return [MAIN_COMMAND, *arguments]
 
 
 def _close_commands(argument: str) -> list[str]:
     """The command that was probably meant, if any."""
-    # Twice the letters in common over all letters: too long an argument is like no command.
-    if 2 * max(map(len, COMMANDS)) < LIKE * (max(map(len, COMMANDS)) + len(argument)):
+    # The ratio is twice the letters in common over all letters: a long sentence is like no
+    # command, and difflib need not be imported for it.
+    longest = max(map(len, COMMANDS))
+    if 2 * longest < COMMAND_SIMILARITY_CUTOFF * (longest + len(argument)):
         return []
     import difflib
 
-    return difflib.get_close_matches(argument, COMMANDS, n=1, cutoff=LIKE)
+    return difflib.get_close_matches(argument, COMMANDS, n=1, cutoff=COMMAND_SIMILARITY_CUTOFF)
 
 
 def app_for(name: str) -> typer.Typer:
-    """All commands by name and summary; the one that runs is imported."""
-    import typer
+    """The typer application in which the named command is imported and the others are listed."""
+    from regard.cli.app import build_app
 
-    def show_version(
-        version: bool = typer.Option(False, "--version", help="Show the version."),
-    ) -> None:
-        """Only so that --help lists it; `main` answers it before anything is imported."""
-
-    app = typer.Typer(
-        help=ABOUT,
-        add_completion=False,
-        no_args_is_help=True,
-        pretty_exceptions_enable=False,
-        rich_markup_mode=None,
-        epilog="Every command has --help with an example.",
-    )
-    app.callback()(show_version)
-    for command in COMMANDS.values():
-        function = command.function() if command.name == name else _stub
-        app.command(
-            command.name,
-            help=None if command.name == name else command.summary,
-            epilog=f"Example: {command.example}",
-            hidden=command.hidden,
-        )(guarded(function))
-    return app
-
-
-def _stub() -> None:
-    """Placeholder of a command that is only listed."""
+    return build_app(name)
 
 
 __all__ = ["Command", "app_for", "main", "with_command"]

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from regard.cli.output import show, show_json, show_text
+from regard.cli.io import show, show_json, show_text
 from regard.errors import ArgumentError
 
 if TYPE_CHECKING:

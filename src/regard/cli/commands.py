@@ -12,13 +12,16 @@ from regard.errors import ArgumentError
 
 @dataclass(frozen=True)
 class Command:
-    """A command: its function as 'module:function', imported only when it runs."""
+    """A command: its function as 'module:function', imported only when it runs.
+
+    A function with ``is_factory`` returns the command instead of being it.
+    """
 
     name: str
     target: str
     summary: str
     example: str
-    hidden: bool = False
+    is_factory: bool = False
 
     def function(self) -> Callable[..., Any]:
         """Import the function."""
@@ -29,46 +32,54 @@ class Command:
             if error.name != module:
                 raise
             raise ArgumentError(f"the command {self.name!r} is not in this version.") from None
-        return imported
+        return imported() if self.is_factory else imported
 
 
+MAIN_COMMAND = "read"  # its name may be left out: regard "A sentence"
 COMMANDS = {
     command.name: command
     for command in (
         Command(
+            "read",
+            "regard.cli.read:command",
+            "Read a sentence with the shipped model (the default command).",
+            'regard "A dog ate the food because it was hungry"',
+            is_factory=True,
+        ),
+        Command(
             "steps",
-            "regard.cli.steps_command:steps",
-            "Self-attention on a sentence, every intermediate shown.",
+            "regard.cli.steps:steps",
+            "Compute self-attention and show every intermediate.",
             'regard steps "The cat sat on the mat" --width 8 --seed 0 --heads 2 --causal',
         ),
         Command(
             "example",
-            "regard.cli.example_command:example",
-            "Three published examples, reproduced and put right.",
+            "regard.cli.example:example",
+            "Reproduce three published examples and correct them.",
             "regard example robots",
         ),
         Command(
             "open",
-            "regard.cli.open_command:open_explorer",
+            "regard.cli.open:open_explorer",
             "Open the explorer in the browser.",
             'regard open "A dog ate the food because it was hungry"',
         ),
         Command(
             "worksheet",
-            "regard.cli.worksheet_command:worksheet",
-            "Self-attention to work out by hand: a page to print.",
-            'regard worksheet "I am good" --out sheet.html',
+            "regard.cli.worksheet:worksheet",
+            "Make a worksheet of self-attention to print.",
+            'regard worksheet "I am good" --save sheet.html',
         ),
         Command(
             "watch",
-            "regard.cli.watch_command:watch",
+            "regard.cli.watch:watch",
             "Show what every head of a Hugging Face model attends to.",
             'regard watch path/to/model "A dog ate the food because it was hungry"',
         ),
         Command(
             "compare",
-            "regard.cli.compare_command:compare",
-            "Show which heads attend otherwise in another run.",
+            "regard.cli.compare:compare",
+            "Compare two runs head by head.",
             "regard compare base.regard tuned.regard",
         ),
         Command(
@@ -79,22 +90,15 @@ COMMANDS = {
         ),
         Command(
             "survey",
-            "regard.cli.survey_command:survey",
+            "regard.cli.survey:survey",
             "Describe every head of a model over a whole corpus.",
             "regard survey corpus.txt --out survey",
         ),
         Command(
             "info",
-            "regard.cli.info_command:info",
-            "Versions, cores, BLAS, and which backends can serve.",
+            "regard.cli.info:info",
+            "Show versions, cores, BLAS and available backends.",
             "regard info",
-        ),
-        Command(
-            "read",
-            "regard.cli.read_command:read_sentence",
-            "Read a sentence with the shipped model.",
-            'regard "A dog ate the food because it was hungry"',
-            hidden=True,
         ),
         Command(
             "train",

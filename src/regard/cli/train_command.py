@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from regard.cli.argument_checks import check_bounds, check_output_folder
+from regard.cli.io import check_bounds, check_output_folder
 from regard.errors import ArgumentError
 
 if TYPE_CHECKING:

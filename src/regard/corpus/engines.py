@@ -13,13 +13,12 @@ from concurrent.futures.process import BrokenProcessPool
 from multiprocessing.connection import wait as wait_for
 from typing import Protocol
 
-from regard.corpus.batching import DocumentBatch
-from regard.corpus.document_measures import BatchMeasures
+from regard.corpus.batches import BatchMeasures, DocumentBatch
 from regard.corpus.shards import Shard, pack
 from regard.errors import BackendError
 
-TRIES = 3
-NOTHING_BEGAN = (
+MAX_TRIES = 3
+NO_WORKER_MESSAGE = (
     "the worker processes ended before they finished anything. In a script, call regard.survey "
     'under `if __name__ == "__main__":`; if memory ran out, use fewer --workers; workers=1 needs '
     "no other processes."
@@ -83,7 +82,7 @@ class _WorkerPool:
                 shard = future.result()
             except BrokenProcessPool:
                 self._replace(worker)
-                if tried < TRIES:
+                if tried < MAX_TRIES:
                     self.submit(worker, batch, tried)
                     continue
                 shard = self._give_up(batch)
@@ -97,8 +96,8 @@ class _WorkerPool:
     def _give_up(self, batch: DocumentBatch) -> Shard:
         """A batch that ends every worker: its documents are recorded as failed."""
         if not self.any_finished:
-            raise BackendError(NOTHING_BEGAN)
-        return pack(self.task.failed(batch, f"the worker ended {TRIES} times on its batch"))
+            raise BackendError(NO_WORKER_MESSAGE)
+        return pack(self.task.failed(batch, f"the worker ended {MAX_TRIES} times on its batch"))
 
     def close(self) -> None:
         """Terminate every worker; a batch that is not finished does not count."""
@@ -117,7 +116,7 @@ def _worker() -> ProcessPoolExecutor:
 def _sigint_deferred() -> Iterator[None]:
     """Ctrl-C waits until the end, and a process started meanwhile leaves it to its parent.
 
-    A process inherits that SIGINT is blocked. Another thread may take the signal all the same, and
+    A process inherits that SIGINT is blocked. Another thread may still receive the signal, and
     Python would then raise here, in the middle of starting a process.
     """
     main = threading.current_thread() is threading.main_thread()

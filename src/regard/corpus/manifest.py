@@ -18,10 +18,10 @@ from pathlib import Path
 from typing import Any
 
 from regard.atomic_write import write_bytes
-from regard.corpus.batching import Sampling
+from regard.corpus.batches import Sampling
 from regard.corpus.models import ModelSpec
+from regard.corpus.readers import CorpusFile, fingerprint
 from regard.corpus.shards import DOCUMENTS, HEADS, SUMS, Shards
-from regard.corpus.sources import CorpusFile, fingerprint
 from regard.errors import ArgumentError, FileError
 
 MANIFEST, REPORT, PAGE, FAILED = "manifest.json", "report.json", "report.html", "failed.parquet"
@@ -45,7 +45,9 @@ class Manifest:
     format: str = FORMAT
 
     @classmethod
-    def of(cls, sources: list[CorpusFile], model: ModelSpec, sampling: Sampling) -> Manifest:
+    def from_survey(
+        cls, sources: list[CorpusFile], model: ModelSpec, sampling: Sampling
+    ) -> Manifest:
         """Read all files once."""
         arguments = {**asdict(sampling), "window": model.window}
         return cls(fingerprint(sources), model_fingerprint(model.files()), arguments)
@@ -106,7 +108,7 @@ def _make_folder(folder: Path) -> bool:
     with _path_errors(folder):
         if folder.exists():
             if not folder.is_dir():
-                raise ArgumentError(f"out needs a folder, but {str(folder)!r} is a file.")
+                raise ArgumentError(f"out must be a folder, but {str(folder)!r} is a file.")
             _check_free(folder)
             return False
         folder.mkdir(parents=True)
@@ -120,7 +122,7 @@ def _path_errors(folder: Path) -> Iterator[None]:
         yield
     except OSError as error:
         raise ArgumentError(
-            f"out needs a folder that can be written to, but {str(folder)!r} cannot be: "
+            f"out cannot be written: {str(folder)!r}: "
             f"{error.strerror or error}. Give another --out."
         ) from None
 
@@ -167,7 +169,7 @@ def _check_free(folder: Path) -> None:
     others = [path.name for path in folder.iterdir() if path.name not in survey_files]
     if others:
         raise ArgumentError(
-            f"out needs a new or empty folder, or one of an earlier survey, but {str(folder)!r} "
+            f"out must be a new or empty folder, or one of an earlier survey, but {str(folder)!r} "
             f"holds {sorted(others)[0]!r} and no {MANIFEST}: give another --out."
         )
 

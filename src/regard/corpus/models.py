@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -11,22 +11,105 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from regard.corpus.unpadded import observe_windows
-from regard.corpus.window_sums import HeadKey, MeasuredRun, WindowSums
-from regard.corpus.windows import Window, cut, groups_of_length
+from regard.corpus.windows import (
+    HeadKey,
+    LengthGroup,
+    MeasuredRun,
+    Window,
+    WindowSums,
+    cut,
+    length_groups,
+    window_runs,
+)
+from regard.engine.dense import dense_attention
 from regard.engine.profile import bands_within
 from regard.errors import ArgumentError, BackendError, FileError
+from regard.transformer.checkpoint import DESCRIPTION, SHIPPED, load_model, model_folder
 from regard.transformer.config import END
+from regard.transformer.layers import EncoderLayer, join_heads, split_heads, times
 from regard.transformer.model import Transformer
+from regard.transformer.translation import readable
 from regard.typing import Array
 from regard.watcher.files.model_folder import is_gguf, load_folder
 from regard.watcher.seen import Seen
 from regard.watcher.watch import need_extra, watch
 
-SHORTEST = 8  # tokens of a window; less tells nothing about a head
-UNBOUNDED = 512  # tokens of a window where a model does not say what it can take
-SHORT = 512  # tokens of a window up to which eager attention is faster than watching
-ROUGH = 1e-3  # how far from 1 a row of weights in half precision may sum
+ROWS_PER_PRODUCT = 128  # enough for nine tenths of BLAS's best speed
+TOKENS_PER_RUN = 2048  # that go through the layers together
+
+
+def observe_windows(model: Transformer, windows: Sequence[Window], bands: slice) -> WindowSums:
+    """Sums of every head of the encoder in every window."""
+    heads = model.config.layers * model.config.heads
+    sums = WindowSums.empty(len(windows), heads, bands)
+    for chosen in window_runs([len(window.tokens) for window in windows], TOKENS_PER_RUN):
+        texts = [windows[i].tokens for i in chosen]
+        groups = list(length_groups([len(text) for text in texts], model.config.heads))
+        tokens = [np.array(texts[group.windows]) for group in groups]
+        _observe(model, groups, MeasuredRun(sums, chosen, tokens))
+    return sums
+
+
+def _observe(model: Transformer, groups: list[LengthGroup], run: MeasuredRun) -> None:
+    """Run the encoder over texts sorted by length."""
+    own = model.config.heads
+    x_te = _vectors(model, groups, run.tokens)
+    qkv_te = np.empty((len(x_te), 3 * model.config.width), np.float32)
+    sums_te = np.zeros_like(x_te)
+    for number, layer in enumerate(model.encoders):
+        _queries_keys_values(layer, x_te, qkv_te)
+        heads = slice(number * own, (number + 1) * own)
+        for index, group in enumerate(groups):
+            shape = (-1, group.length, qkv_te.shape[1])
+            query, key, value = _three(qkv_te[group.rows].reshape(shape), own)
+            output_bhqd, weights_bhqk = dense_attention(query, key, value)
+            sums_te[group.rows] = join_heads(output_bhqd).reshape(-1, x_te.shape[1])
+            run.add(index, heads, weights_bhqk)
+        if layer is not model.encoders[-1]:  # the last layer's output is not needed
+            _finish_layer(layer, x_te, sums_te)
+    run.compare_heads()
+
+
+def _vectors(
+    model: Transformer, groups: list[LengthGroup], tokens: Sequence[NDArray[np.int64]]
+) -> Array:
+    """The vectors of all tokens, below each other, and rows of zeros up to a full product."""
+    rows = -(-groups[-1].rows.stop // ROWS_PER_PRODUCT) * ROWS_PER_PRODUCT
+    x_te = np.zeros((rows, model.config.width), np.float32)
+    for group, tokens_bt in zip(groups, tokens, strict=True):
+        x_te[group.rows] = model.vectors(tokens_bt).reshape(-1, model.config.width)
+    return x_te
+
+
+def _queries_keys_values(layer: EncoderLayer, x_te: Array, qkv_te: Array) -> None:
+    for block in _blocks(len(x_te)):
+        normed = layer.self_attention_norm(x_te[block])
+        qkv_te[block] = times(normed, layer.self_attention.w_qkv)
+
+
+def _three(qkv_bte: Array, heads: int) -> tuple[Array, Array, Array]:
+    width = qkv_bte.shape[-1] // 3
+    query, key, value = (
+        split_heads(qkv_bte[..., i * width : (i + 1) * width], heads) for i in range(3)
+    )
+    return query, key, value
+
+
+def _finish_layer(layer: EncoderLayer, x_te: Array, sums_te: Array) -> None:
+    """x += heads side by side @ w_output, then x += feed_forward(norm(x))."""
+    for block in _blocks(len(x_te)):
+        x_te[block] += times(sums_te[block], layer.self_attention.w_output)
+        x_te[block] += layer.feed_forward(layer.feed_forward_norm(x_te[block]))
+
+
+def _blocks(rows: int) -> Iterator[slice]:
+    return (slice(start, start + ROWS_PER_PRODUCT) for start in range(0, rows, ROWS_PER_PRODUCT))
+
+
+MIN_WINDOW_TOKENS = 8  # a shorter window says nothing about a head
+DEFAULT_WINDOW_TOKENS = 512  # where a model does not state its limit
+MAX_EAGER_TOKENS = 512  # up to here eager attention is faster than watching
+MAX_ROW_SUM_ERROR = 1e-3  # distance from 1 of a row of weights in half precision
 
 
 class Observer(Protocol):
@@ -63,22 +146,18 @@ class ModelSpec:
 
     def files(self) -> Path:
         """The folder that holds the model."""
-        from regard.transformer.checkpoint import SHIPPED, model_folder
-
         return SHIPPED if self.folder is None else model_folder(self.folder)
 
 
 @lru_cache(maxsize=1)
 def _load(spec: ModelSpec) -> Observer:
-    from regard.transformer.checkpoint import DESCRIPTION, load_model
-
     folder = spec.files()
     if is_gguf(folder):
         return WatchedObserver.load(folder, spec.window, spec.device)
     if not folder.is_dir():
         raise FileError(
-            f"model needs a folder that exists, but there is no {str(folder)!r}: nothing is "
-            "downloaded, so give the path of a local folder."
+            f"No such folder: {str(folder)!r}. Models are not downloaded: give the path of a local "
+            "folder."
         )
     if spec.folder is None or (folder / DESCRIPTION).is_file():
         model = load_model(spec.folder)
@@ -86,8 +165,8 @@ def _load(spec: ModelSpec) -> Observer:
     if (folder / "config.json").is_file() or any(folder.glob("*.gguf")):
         return WatchedObserver.load(folder, spec.window, spec.device)
     raise FileError(
-        f"model needs a folder with {DESCRIPTION} (written by `regard train`) or config.json (a "
-        f"Hugging Face model), or a .gguf file, but {str(folder)!r} has none of them."
+        f"{str(folder)!r} is not a model: it has no {DESCRIPTION} (written by `regard train`), no "
+        "config.json (of a Hugging Face model) and no .gguf file."
     )
 
 
@@ -95,10 +174,10 @@ def checked_window(window: int | None, most: int) -> int:
     """The number of tokens of a window: what the model can take unless given."""
     if window is None:
         return most
-    if not SHORTEST <= window <= most:
+    if not MIN_WINDOW_TOKENS <= window <= most:
         raise ArgumentError(
-            f"window needs a whole number from {SHORTEST} to {most}, which is what this model can "
-            f"take, but it is {window}."
+            f"window must be {MIN_WINDOW_TOKENS} to {most}, which is what this model can take, got "
+            f"{window}."
         )
     return window
 
@@ -118,8 +197,6 @@ class EncoderObserver:
 
     def windows(self, text: str) -> list[Window]:
         """The tokens of the text; each window ends with END, as every source does."""
-        from regard.transformer.translation import readable
-
         return cut(self.model.tokenizer.encode(readable(text)), self.window, last=[END])
 
     def piece(self, token: int) -> str:
@@ -158,7 +235,7 @@ class WatchedObserver:
             loaded = load_folder(folder)
         except FileError as error:
             raise FileError(
-                f"model needs a folder with a model and its tokenizer, but {error}"
+                f"model must be a folder with a model and its tokenizer: {error}"
             ) from None
         model = loaded.model.base_model  # without the layer that writes words
         observer = cls(model.eval().to(device), loaded.tokenizer, window, device)
@@ -181,10 +258,10 @@ class WatchedObserver:
         sums = WindowSums.empty(len(windows), len(self.heads), bands_within(self.window))
         lengths = [len(window.tokens) for window in windows]
         order = sorted(range(len(windows)), key=lambda i: lengths[i])
-        short = [i for i in order if lengths[i] <= SHORT]
+        short = [i for i in order if lengths[i] <= MAX_EAGER_TOKENS]
         if short:
             self._observe_short(sums, windows, short)
-        for number in (i for i in range(len(windows)) if lengths[i] > SHORT):
+        for number in (i for i in range(len(windows)) if lengths[i] > MAX_EAGER_TOKENS):
             sums.set_seen(number, self._watch(windows[number]))
         return sums
 
@@ -193,7 +270,7 @@ class WatchedObserver:
         before = self.model.config._attn_implementation
         self.model.set_attn_implementation("eager")
         try:
-            for group in groups_of_length(lengths, max(self.heads_of_layers)):
+            for group in length_groups(lengths, max(self.heads_of_layers)):
                 chosen = short[group.windows]
                 tokens_bt = np.array([windows[i].tokens for i in chosen])
                 run = MeasuredRun(sums, chosen, [tokens_bt])
@@ -223,8 +300,8 @@ class WatchedObserver:
         except (AttributeError, TypeError, ValueError, IndexError, RuntimeError) as error:
             reason = (str(error).strip().splitlines() or [type(error).__name__])[0].rstrip(".")
             raise BackendError(
-                f"a survey needs a model that reads the tokens of a text, but {self.about} does "
-                f"not run on them: {reason}. Give --model the folder of a text model."
+                f"a survey needs a model that reads text, but {self.about} fails on tokens: "
+                f"{reason}. Give --model the folder of a text model."
             ) from None
 
     def _watch(self, window: Window) -> Seen:
@@ -247,18 +324,17 @@ def _check_layers(given: list[int], watched: list[int], about: str) -> None:
     if given != watched:
         of_given, of_watched = (", ".join(map(str, heads)) for heads in (given, watched))
         raise BackendError(
-            f"{about} gives out weights of layers with {of_given} heads, but watch sees layers "
-            f"with {of_watched} heads: which is which is not known, so a survey of this model is "
-            "not possible."
+            f"{about} returns weights of layers with {of_given} heads, but watch sees layers with "
+            f"{of_watched} heads: they cannot be matched, so this model cannot be surveyed."
         )
 
 
 def _check_rows(weights_bhqk: Array, about: str) -> None:
     error = float(np.abs(weights_bhqk.sum(axis=-1) - 1).max())
-    if error > ROUGH:
+    if error > MAX_ROW_SUM_ERROR:
         raise BackendError(
-            f"{about} hands over weights whose rows sum to 1 only within {error:.2g}: they are no "
-            "plain attention weights, and a survey would say something else than it seems."
+            f"{about} returns weights whose rows sum to 1 only within {error:.2g}: these are not "
+            "plain attention weights, so a survey of them would be misleading."
         )
 
 
@@ -267,7 +343,7 @@ def _limit(model: Any, tokenizer: Any) -> int:
     limits = [getattr(model.config, x, None) for x in ("max_position_embeddings", "n_positions")]
     limits.append(getattr(tokenizer, "model_max_length", None))
     stated = [int(x) for x in limits if isinstance(x, int | float) and 0 < x < 2**31]
-    return min(stated, default=UNBOUNDED)
+    return min(stated, default=DEFAULT_WINDOW_TOKENS)
 
 
 def _special_tokens(tokenizer: Any) -> tuple[list[int], list[int]]:

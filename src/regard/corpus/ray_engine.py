@@ -20,13 +20,13 @@ from ray.data import ActorPoolStrategy, DataContext, Datasource, read_datasource
 from ray.data.block import BlockMetadata
 from ray.data.datasource import ReadTask
 
-from regard.corpus.batching import DocumentBatch
-from regard.corpus.engines import NOTHING_BEGAN, TRIES, Task
+from regard.corpus.batches import DocumentBatch
+from regard.corpus.engines import MAX_TRIES, NO_WORKER_MESSAGE, Task
 from regard.corpus.shards import Shard, pack
 from regard.errors import BackendError
 
 BatchStream = Callable[[], Iterable[DocumentBatch]]
-CONNECT_TIMEOUT = 10  # seconds for a cluster to answer
+CONNECT_TIMEOUT_SECONDS = 10
 
 
 def on_ray(
@@ -51,8 +51,8 @@ def on_ray(
                 break
     for batch in remaining():
         if not finished:
-            raise BackendError(NOTHING_BEGAN)
-        yield pack(task.failed(batch, f"the worker ended {TRIES} times on its batch"))
+            raise BackendError(NO_WORKER_MESSAGE)
+        yield pack(task.failed(batch, f"the worker ended {MAX_TRIES} times on its batch"))
 
 
 def _round(task: Task, remaining: BatchStream, workers: int, gpus: float) -> Iterator[bytes]:
@@ -64,10 +64,16 @@ def _round(task: Task, remaining: BatchStream, workers: int, gpus: float) -> Ite
     with warnings.catch_warnings(action="ignore", category=DeprecationWarning):
         # Ray means to drop retries as an argument and has no other way to bound them yet.
         shards = dataset.map_batches(
-            Actor, fn_constructor_args=(task,), batch_size=1, batch_format="numpy",
-            compute=ActorPoolStrategy(size=workers, max_tasks_in_flight_per_actor=2), num_cpus=1,
-            num_gpus=gpus or None, max_restarts=-1, max_task_retries=TRIES - 1,
-        )  # fmt: skip
+            Actor,
+            fn_constructor_args=(task,),
+            batch_size=1,
+            batch_format="numpy",
+            compute=ActorPoolStrategy(size=workers, max_tasks_in_flight_per_actor=2),
+            num_cpus=1,
+            num_gpus=gpus or None,
+            max_restarts=-1,
+            max_task_retries=MAX_TRIES - 1,
+        )
     try:
         for row in shards.iter_rows():
             yield row["shard"]
@@ -194,7 +200,7 @@ def _check_reachable(address: str | None) -> None:
     """Connect once to the address; Ray itself would try for minutes."""
     host, _, port = (address or "").removeprefix("ray://").rpartition(":")
     if host and port.isdigit():
-        socket.create_connection((host, int(port)), timeout=CONNECT_TIMEOUT).close()
+        socket.create_connection((host, int(port)), timeout=CONNECT_TIMEOUT_SECONDS).close()
 
 
 @contextlib.contextmanager

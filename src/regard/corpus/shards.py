@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import io
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -12,43 +11,11 @@ from typing import Any
 import numpy as np
 
 from regard.atomic_write import write_bytes
-from regard.corpus.document_measures import SHOWN, BatchMeasures
-from regard.corpus.window_sums import NAMES
-from regard.errors import BackendError, FileError
+from regard.corpus.batches import RECORDED_CHARACTERS, BatchMeasures
+from regard.corpus.readers import open_parquet
+from regard.corpus.windows import MEASURE_NAMES
+from regard.errors import FileError
 from regard.typing import Array
-
-EXTRA = "pip install '.[survey]'"
-
-
-def need(package: str) -> None:
-    """Raise a BackendError that says how to install a missing package."""
-    if importlib.util.find_spec(package) is None:
-        raise BackendError(f"this survey needs {package}, which is not installed: {EXTRA}.")
-
-
-def open_parquet(path: str | Path) -> Any:
-    """An open Parquet file; a FileError where it is not one."""
-    need("pyarrow")
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    try:
-        return pq.ParquetFile(path)
-    except pa.ArrowInvalid as error:
-        raise FileError(
-            f"{str(path)!r} needs to be a Parquet file, but it cannot be read as one: {error}"
-        ) from None
-
-
-def column_bytes(path: str, column: str) -> Iterator[Any]:
-    """The entries of one column: text as its bytes, which need not be UTF-8, the rest as it is."""
-    import pyarrow as pa
-
-    for batch in open_parquet(path).iter_batches(1024, columns=[column]):
-        entries = batch.column(0)
-        if pa.types.is_string(entries.type) or pa.types.is_large_string(entries.type):
-            entries = entries.cast(pa.large_binary())
-        yield from entries.to_pylist()
 
 
 def heads_table(batch: BatchMeasures) -> Any:
@@ -63,7 +30,7 @@ def heads_table(batch: BatchMeasures) -> Any:
         "layer": np.tile(np.array([x.layer for x in batch.heads], np.int16), documents),
         "head": np.tile(np.array([x.head for x in batch.heads], np.int16), documents),
     }
-    for name, means_nh in zip(NAMES, batch.means_mnh, strict=True):
+    for name, means_nh in zip(MEASURE_NAMES, batch.means_mnh, strict=True):
         columns[name] = pa.array(means_nh.reshape(-1), from_pandas=True)  # nan becomes null
     columns["distance"] = _lists(batch.distance_nhb)
     pieces = pa.array(batch.pieces, pa.string())
@@ -89,7 +56,7 @@ def documents_table(batch: BatchMeasures) -> Any:
             "entry": pa.array([x.entry for x in every], pa.int64()),
             "tokens": pa.array([tokens.get(x.number) for x in every], pa.int32()),
             "windows": pa.array([windows.get(x.number) for x in every], pa.int32()),
-            "text": pa.array([x.text[:SHOWN] for x in every], pa.string()),
+            "text": pa.array([x.text[:RECORDED_CHARACTERS] for x in every], pa.string()),
             "failed": pa.array([x.fault or None for x in every], pa.string()),
         }
     )
@@ -100,8 +67,14 @@ def write_failed(path: Path, parts: Iterable[dict[str, Any]]) -> None:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    schema = pa.schema([("document", pa.int64()), ("source", pa.string()), ("entry", pa.int64()),
-                        ("reason", pa.string())])  # fmt: skip
+    schema = pa.schema(
+        [
+            ("document", pa.int64()),
+            ("source", pa.string()),
+            ("entry", pa.int64()),
+            ("reason", pa.string()),
+        ]
+    )
     with pq.ParquetWriter(path, schema) as file:
         for columns in parts:
             file.write_table(pa.table(columns, schema))
@@ -153,7 +126,7 @@ def _list_array(flat: Any, size: int) -> Any:
 
 
 def _writable(text: str) -> str:
-    """File names may hold bytes that are no text."""
+    """Text in UTF-8; file names may hold bytes that are not."""
     return text.encode("utf-8", "replace").decode()
 
 
@@ -222,7 +195,7 @@ class Shards:
                 return {name: arrays[name] for name in arrays.files}
         except (OSError, ValueError) as error:
             raise FileError(
-                f"{str(path)!r} needs to be what a survey wrote, but it cannot be read ({error}): "
+                f"{str(path)!r} cannot be read as a file of a survey ({error}): "
                 "delete the part of this number under heads/ and run the survey again."
             ) from None
 

@@ -11,15 +11,13 @@ from pathlib import Path
 from typing import Any
 
 from regard.atomic_write import replacing, write_text
-from regard.corpus.batch_job import BatchJob
-from regard.corpus.batching import DocumentBatch, Sampling
+from regard.corpus.batches import BatchJob, DocumentBatch, Sampling
 from regard.corpus.engines import in_processes, in_this_process
 from regard.corpus.manifest import FAILED, PAGE, REPORT, Manifest, begin, locked
 from regard.corpus.models import ModelSpec
-from regard.corpus.readers import count_documents, documents
-from regard.corpus.shards import DOCUMENTS, Shard, Shards, need, write_failed
-from regard.corpus.sources import CorpusFile, find_sources
-from regard.corpus.survey_report import make_report
+from regard.corpus.readers import CorpusFile, count_documents, documents, find_sources, need
+from regard.corpus.report import make_report
+from regard.corpus.shards import DOCUMENTS, Shard, Shards, write_failed
 from regard.corpus.totals import Totals, total
 from regard.display import TextDisplay, render
 from regard.engine.profile import bands_within
@@ -33,7 +31,7 @@ Corpus = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
 
 @dataclass(frozen=True)
 class Progress:
-    """Documents done, about how many there are, how many were done before, how many failed."""
+    """Numbers of documents: done, expected in all, done by an earlier run, failed."""
 
     done: int
     expected: int
@@ -76,7 +74,7 @@ def survey(
 ) -> Survey:
     """Describe every head of a model over a whole corpus.
 
-    The same call goes on where an earlier one stopped.
+    The same call resumes where an earlier one stopped.
 
     Parameters
     ----------
@@ -86,25 +84,24 @@ def survey(
     out : path
         Folder for rows and report: a new one, an empty one, or one of an earlier survey.
     model : path, optional
-        A folder that ``regard train`` wrote, or one of Hugging Face; the shipped model unless
-        given.
+        A folder that ``regard train`` wrote, or a Hugging Face model; the shipped model by default.
     field : str
         The text in .jsonl and .parquet.
     engine : {"local", "ray"}
         Processes on this machine, or Ray Data; ``address`` names a cluster.
     workers : int, optional
-        How many processes; every core unless given.
+        Number of processes; one per core by default.
     window : int, optional
-        Longer documents are cut into windows of so many tokens; what the model can take unless
-        given.
+        Longer documents are cut into windows of this many tokens; by default what the model can
+        take.
     limit, sample, seed
-        At most so many documents; a share of them, drawn by the seed.
+        At most this many documents; a fraction of them, drawn with the seed.
     batch : int
         Documents that are measured and written together.
     gpus : float
-        GPUs of each worker; a Hugging Face model runs there.
+        GPUs of each worker, for a Hugging Face model.
     restart : bool
-        Throw away what an earlier survey wrote to ``out``.
+        Delete what an earlier survey wrote to ``out``.
     progress : callable
         Called with a Progress after every batch.
 
@@ -121,7 +118,7 @@ def survey(
 def _require(engine: str) -> None:
     need("pyarrow")
     if engine not in ENGINES:
-        raise ArgumentError(f"engine needs to be 'local' or 'ray', but it is {engine!r}.")
+        raise ArgumentError(f"engine must be 'local' or 'ray', got {engine!r}.")
 
 
 def _model_spec(model: str | os.PathLike[str] | None, window: int | None, gpus: float) -> ModelSpec:
@@ -166,7 +163,7 @@ class SurveyJob:
         """Run the unfinished batches, then report on all of them."""
         with locked(self.folder):
             observer = replace(self.model, device="cpu").observer()  # GPUs may be elsewhere
-            manifest = Manifest.of(self.sources, self.model, self.sampling)
+            manifest = Manifest.from_survey(self.sources, self.model, self.sampling)
             self._run_batches(engine, begin(self.folder, manifest, restart), progress)
             shards, bands = Shards(self.folder), bands_within(observer.window)
             totals = Totals(len(observer.heads), bands.stop - bands.start, observer.window)
@@ -211,5 +208,5 @@ def _workers(workers: int | None) -> int:
     if workers is None:
         return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 1
     if workers < 1:
-        raise ArgumentError(f"workers needs a whole number from 1 up, but it is {workers}.")
+        raise ArgumentError(f"workers must be at least 1, got {workers}.")
     return workers

@@ -9,12 +9,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from regard.corpus.shards import DOCUMENTS, HEADS, Shards
-from regard.corpus.window_sums import NAMES, POSITIONS
+from regard.corpus.windows import MEASURE_NAMES, POSITION_BANDS
 from regard.typing import Array
 
-BINS = 1024
-EXAMPLES = 3
-LONG_ENOUGH = 8  # tokens of an example, while there are such documents
+HISTOGRAM_BINS = 1024
+EXAMPLES_PER_HEAD = 3
+MIN_EXAMPLE_TOKENS = 8  # tokens of an example, while there are such documents
 SHORT_PENALTY = 1e6  # added to the rank of a shorter one: more than any value
 
 
@@ -37,7 +37,7 @@ class Moments:
     squares_mh: Array
 
     @classmethod
-    def of(cls, values_mnh: Array) -> Moments:
+    def from_values(cls, values_mnh: Array) -> Moments:
         """Moments over the documents that have the measure at all."""
         present = ~np.isnan(values_mnh)
         count_mh = present.sum(axis=1)
@@ -83,21 +83,23 @@ class Totals:
     least: list[list[list[ExampleDocument]]] = field(init=False)
 
     def __post_init__(self) -> None:
-        shape = (len(NAMES), self.heads)
+        shape = (len(MEASURE_NAMES), self.heads)
         self.moments = Moments(np.zeros(shape, np.int64), np.zeros(shape), np.zeros(shape))
-        self.histogram_mhx = np.zeros((*shape, BINS), np.int64)
+        self.histogram_mhx = np.zeros((*shape, HISTOGRAM_BINS), np.int64)
         self.distance_hb = np.zeros((self.heads, self.bands))
         self.uniform_mh = np.zeros(shape)
-        self.by_position_2hp = np.zeros((2, self.heads, POSITIONS))
-        self.positions_p = np.zeros(POSITIONS)
+        self.by_position_2hp = np.zeros((2, self.heads, POSITION_BANDS))
+        self.positions_p = np.zeros(POSITION_BANDS)
         self.cosine_hh = np.zeros((self.heads, self.heads))
-        self.most = [[[] for _ in range(self.heads)] for _ in NAMES]
-        self.least = [[[] for _ in range(self.heads)] for _ in NAMES]
+        self.most = [[[] for _ in range(self.heads)] for _ in MEASURE_NAMES]
+        self.least = [[[] for _ in range(self.heads)] for _ in MEASURE_NAMES]
 
     @property
     def largest_m(self) -> Array:
         """The largest value of each measure: 1 for shares, the log of the window for entropy."""
-        return np.array([np.log(self.longest) if name == "entropy" else 1.0 for name in NAMES])
+        return np.array(
+            [np.log(self.longest) if name == "entropy" else 1.0 for name in MEASURE_NAMES]
+        )
 
     def quantiles(self, shares: Iterable[float]) -> Array:
         """(s, m, h), right to within largest / BINS: from counts in bins of that width."""
@@ -106,7 +108,11 @@ class Totals:
         quantiles = []
         for share in shares:
             bin_mh = (upto_mhx < share * total_mh1).sum(axis=-1)
-            quantiles.append((np.minimum(bin_mh, BINS - 1) + 0.5) / BINS * self.largest_m[:, None])
+            quantiles.append(
+                (np.minimum(bin_mh, HISTOGRAM_BINS - 1) + 0.5)
+                / HISTOGRAM_BINS
+                * self.largest_m[:, None]
+            )
         return np.array(quantiles)
 
 
@@ -116,7 +122,7 @@ def total(shards: Shards, parts: Iterable[int], totals: Totals) -> Totals:
         documents = shards.columns(DOCUMENTS, part, ["document", "tokens", "windows", "failed"])
         _add_documents(totals, documents)
         _add_sums(totals, shards.sums(part))
-        columns = shards.columns(HEADS, part, ["document", "distance", *NAMES])
+        columns = shards.columns(HEADS, part, ["document", "distance", *MEASURE_NAMES])
         if len(columns["document"]):
             _add_heads(totals, columns, part, documents)
     return totals
@@ -137,21 +143,26 @@ def _add_sums(totals: Totals, sums: dict[str, Array]) -> None:
 
 
 def _add_heads(totals: Totals, columns: dict[str, Any], part: int, tokens: dict[str, Any]) -> None:
-    values_mnh = np.array([columns[name].reshape(-1, totals.heads) for name in NAMES], np.float64)
+    values_mnh = np.array(
+        [columns[name].reshape(-1, totals.heads) for name in MEASURE_NAMES], np.float64
+    )
     documents = columns["document"][:: totals.heads]
     distance_nhb = columns["distance"].reshape(len(documents), totals.heads, -1)
     totals.distance_hb += distance_nhb.sum(axis=0, dtype=np.float64)
-    totals.moments.add(Moments.of(values_mnh))
+    totals.moments.add(Moments.from_values(values_mnh))
     _count(totals, values_mnh)
     lengths = dict(zip(tokens["document"].tolist(), tokens["tokens"].tolist(), strict=True))
-    short_n = np.array([lengths[number] < LONG_ENOUGH for number in documents.tolist()])
+    short_n = np.array([lengths[number] < MIN_EXAMPLE_TOKENS for number in documents.tolist()])
     _pick_examples(totals, values_mnh, documents, short_n, part)
 
 
 def _count(totals: Totals, values_mnh: Array) -> None:
-    scaled = values_mnh / totals.largest_m[:, None, None] * BINS
-    bins = np.clip(np.nan_to_num(scaled), 0, BINS - 1).astype(np.int64)
-    offsets_mh = np.arange(len(NAMES) * totals.heads).reshape(len(NAMES), 1, totals.heads) * BINS
+    scaled = values_mnh / totals.largest_m[:, None, None] * HISTOGRAM_BINS
+    bins = np.clip(np.nan_to_num(scaled), 0, HISTOGRAM_BINS - 1).astype(np.int64)
+    offsets_mh = (
+        np.arange(len(MEASURE_NAMES) * totals.heads).reshape(len(MEASURE_NAMES), 1, totals.heads)
+        * HISTOGRAM_BINS
+    )
     present = ~np.isnan(values_mnh)
     counts = np.bincount((bins + offsets_mh)[present], minlength=totals.histogram_mhx.size)
     totals.histogram_mhx += counts.reshape(totals.histogram_mhx.shape)
@@ -160,13 +171,13 @@ def _count(totals: Totals, values_mnh: Array) -> None:
 def _pick_examples(
     totals: Totals, values_mnh: Array, documents: Array, short_n: Array, part: int
 ) -> None:
-    """Keep the EXAMPLES documents with the largest and the smallest value, the first of equals."""
+    """Keep the documents with the largest and the smallest values, the first of equals."""
     for examples, sign in ((totals.most, -1), (totals.least, 1)):
         ranks_mnh = np.where(np.isnan(values_mnh), np.inf, sign * values_mnh)
         keys_mnh = ranks_mnh + SHORT_PENALTY * short_n[:, None]
         last_mh = [[_last(row) for row in rows] for rows in examples]
         for m, h in np.argwhere(keys_mnh.min(axis=1) < last_mh):
-            best = np.argsort(keys_mnh[m, :, h], kind="stable")[:EXAMPLES]
+            best = np.argsort(keys_mnh[m, :, h], kind="stable")[:EXAMPLES_PER_HEAD]
             new = [
                 ExampleDocument(
                     short=bool(short_n[n]),
@@ -178,13 +189,13 @@ def _pick_examples(
                 for n in best
                 if np.isfinite(ranks_mnh[m, n, h])
             ]
-            examples[m][h] = sorted([*examples[m][h], *new])[:EXAMPLES]
+            examples[m][h] = sorted([*examples[m][h], *new])[:EXAMPLES_PER_HEAD]
 
 
 def _last(examples: list[ExampleDocument]) -> float:
     """The rank that a document must stay below to be an example."""
     return (
         examples[-1].rank + SHORT_PENALTY * examples[-1].short
-        if len(examples) == EXAMPLES
+        if len(examples) == EXAMPLES_PER_HEAD
         else np.inf
     )

@@ -19,7 +19,7 @@ from regard.errors import ArgumentError, NotAskedError, count, suggest_keywords
 from regard.typing import Array
 
 if TYPE_CHECKING:
-    from regard.view.figure.figure import Picture
+    from regard.view.figure.picture import Picture
 
 
 Head = int | tuple[int, ...] | None

@@ -17,7 +17,7 @@ from regard.display import TextDisplay, render
 from regard.typing import Array
 
 if TYPE_CHECKING:
-    from regard.view.figure.figure import Picture
+    from regard.view.figure.picture import Picture
 
 ByLayer = Mapping[tuple[str, int], NDArray[np.float64]]
 

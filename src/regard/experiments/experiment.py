@@ -23,7 +23,7 @@ from regard.experiments.selection import HeadSelection, Numbers, Word
 from regard.typing import Array
 
 if TYPE_CHECKING:
-    from regard.view.figure.figure import Picture
+    from regard.view.figure.picture import Picture
 
 CAUTION = (
     "A real second run in which nothing else was changed. No change in the output does not prove "

@@ -31,7 +31,7 @@ from regard.textbook.why import Why, read_row, why
 from regard.typing import Float64Array
 
 if TYPE_CHECKING:
-    from regard.view.figure.figure import Picture
+    from regard.view.figure.picture import Picture
     from regard.view.worksheet.worksheet import Worksheet
 
 

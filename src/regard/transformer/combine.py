@@ -17,7 +17,7 @@ from regard.typing import Array
 
 if TYPE_CHECKING:
     from regard.transformer.reading import Reading
-    from regard.view.figure.figure import Picture
+    from regard.view.figure.picture import Picture
 
 
 @dataclass(frozen=True, repr=False)

@@ -39,7 +39,10 @@ from regard.typing import Array
 if TYPE_CHECKING:
     from regard.engine.observation import Observation
     from regard.textbook.steps import Steps
-    from regard.view.figure.figure import Picture
+    from regard.transformer.alignment import Alignment
+    from regard.transformer.combine import Mixed
+    from regard.transformer.highlight import Highlight
+    from regard.view.figure.picture import Picture
 
 ENGLISH = "English"
 

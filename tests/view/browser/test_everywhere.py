@@ -5,7 +5,7 @@ from urllib.parse import quote_plus
 
 import pytest
 
-from regard.view.page.routes.learn_routes import PAGES
+from regard.view.page.routes.learn import PAGES
 
 VIEWS = ("read", "steps", "map", "learn")
 HOSTILE = "</script><img src=x onerror=alert(1)><b id='bold'>"

@@ -5,7 +5,7 @@ from xml.etree import ElementTree
 import pytest
 
 import regard
-from regard.view.page.offline import offline_page as one_file
+from regard.view.page.embed import offline_page as one_file
 
 HOSTILE = "</script><img src=x onerror=alert(1)>]]><b id='bold'>"
 TEXTS = (HOSTILE, "مرحبا 🍕", "I am " + "very" * 12 + " good")

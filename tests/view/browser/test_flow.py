@@ -4,7 +4,7 @@ import numpy as np
 import numpy.testing as npt
 
 from regard.display import percent
-from regard.transformer.combine import rolled_out
+from regard.heads.rollout import rolled_out
 from regard.transformer.reading import read
 
 SENTENCE = "A dog ate the food because it was hungry"
@@ -64,7 +64,7 @@ def test_a_word_is_followed_through_the_layers(page, open_read):
     page.get_by_role("button", name="Through the layers").click()
     page.locator(".flow-sums table").wait_for()
     assert "as=flow&q=6&show=rollout" in page.url
-    mixed = read(SENTENCE).rollout("encoder")
+    mixed = read(SENTENCE).rollout(part="encoder")
     query = 6
     rows = page.locator(".flow-sums tbody tr").all()
     cells = [row.locator("th, td").all_text_contents() for row in rows]

@@ -6,7 +6,7 @@ import torch
 from tests.helpers.media_models import IMAGE, llava, pixels
 
 import regard
-from regard.view.page.offline import offline_page as one_file
+from regard.view.page.embed import offline_page as one_file
 from regard.view.page.runs import open_run
 
 COLOURS = np.zeros((40, 60, 3), np.uint8)

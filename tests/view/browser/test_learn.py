@@ -5,7 +5,7 @@ import re
 import pytest
 
 import regard
-from regard.view.page.routes.learn_routes import PAGES, course_page
+from regard.view.page.routes.learn import PAGES, course_page
 
 SCENES = range(1, len(PAGES) + 1)
 # Words stand between isolates, which the page shows as quotation marks.

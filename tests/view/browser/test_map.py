@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import regard
-from regard.view.page.offline import offline_page as one_file
+from regard.view.page.embed import offline_page as one_file
 
 TOKENS = 3000
 

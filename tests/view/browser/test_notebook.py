@@ -121,7 +121,7 @@ def test_a_watched_model_shows_itself(offline_page, one_torch, tiny_model):
 
 
 def test_a_long_text_is_shown_as_maps(offline_page, one_torch, tiny_model, monkeypatch):
-    monkeypatch.setattr("regard.view.page.notebook.MOST_WEIGHTS", 100)
+    monkeypatch.setattr("regard.view.page.notebook.MAX_WEIGHTS", 100)
     with regard.watch(tiny_model) as seen:
         tiny_model(input_ids=one_torch.arange(6)[None])
     frame = offline_page(f"<!doctype html>{seen._repr_html_()}").frame_locator("iframe")
@@ -129,7 +129,7 @@ def test_a_long_text_is_shown_as_maps(offline_page, one_torch, tiny_model, monke
 
 
 def test_what_would_swell_a_notebook_is_a_picture(monkeypatch):
-    monkeypatch.setattr("regard.view.page.notebook.LARGEST", 10_000)
+    monkeypatch.setattr("regard.view.page.notebook.MAX_OUTPUT_CHARACTERS", 10_000)
     cell = run_example("robots").steps._repr_html_()
     assert "<iframe" not in cell
     assert 'src="data:image/svg+xml;base64,' in cell

@@ -14,7 +14,7 @@ from regard.transformer.config import NORM_EPSILON, positions
 from regard.transformer.layers import in_dtype, join_heads
 from regard.transformer.reading import Reading, read
 from regard.transformer.residual import ResidualRun
-from regard.view.page.offline import offline_page as one_file
+from regard.view.page.embed import offline_page as one_file
 
 SENTENCE = "A dog ate the food because it was hungry"
 HEAD = f"/#steps?sentence={quote(SENTENCE)}&part=encoder&layer=3&head=6"

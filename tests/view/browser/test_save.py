@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import regard
-from regard.view.page.offline import offline_page as one_file
+from regard.view.page.embed import offline_page as one_file
 
 SENTENCE = "A dog ate the food because it was hungry"
 HOSTILE = "</script><img src=x onerror=alert(1)> dog"

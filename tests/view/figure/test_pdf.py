@@ -10,10 +10,9 @@ import pytest
 
 import regard
 from regard.transformer import Transformer
-from regard.view.figure.figure import Picture
-from regard.view.figure.layout import Drawing, Label
-from regard.view.figure.pdf import to_pdf
-from regard.view.figure.pdf_fonts import CODES, WIDTHS, runs
+from regard.view.figure.drawing import Drawing, Label
+from regard.view.figure.pdf import CODES, WIDTHS, runs, to_pdf
+from regard.view.figure.picture import Picture
 
 SENTENCE = "A dog ate the food because it was hungry"
 HOSTILE = ") Tj ET \\ </script> & \x07 $x_1$"

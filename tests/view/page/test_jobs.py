@@ -8,17 +8,18 @@ from typing import Any
 import pytest
 from starlette.requests import ClientDisconnect
 
-from regard.view.page.guard import RefusedError
+from regard.view.page.access import RefusedError
 from regard.view.page.jobs import ClientLeftError, Stop, WorkerPool
 
 
 class Client:
-    """Stands for a request: here until it leaves."""
+    """Stands for a request: connected until it leaves."""
 
     def __init__(self) -> None:
-        self.left = False
+        self.left = self.noticed = False
 
     async def is_disconnected(self) -> bool:
+        self.noticed = self.left
         return self.left
 
 
@@ -64,9 +65,11 @@ def test_work_that_has_not_begun_never_does():
         first = asyncio.ensure_future(pool.run(Client(), lambda stop: gate.wait(300)))
         client = Client()
         second = asyncio.ensure_future(pool.run(client, lambda stop: done.append(1)))
-        await asyncio.sleep(0.01)
+        while pool.running < 2:
+            await asyncio.sleep(0)
         client.left = True
-        await asyncio.sleep(0.2)
+        while not client.noticed:
+            await asyncio.sleep(0.001)
         gate.set()
         await first
         with pytest.raises(ClientDisconnect):

@@ -9,8 +9,8 @@ import pytest
 import regard
 from regard.errors import ArgumentError
 from regard.textbook.stages import softmax
-from regard.view.page.routes.learn_routes import PAGES as KNOWN
-from regard.view.page.routes.learn_routes import facts_of
+from regard.view.page.routes.learn import PAGES as KNOWN
+from regard.view.page.routes.learn import page_facts
 
 STATIC = Path(regard.__file__).parent / "view" / "web"
 COURSE = (STATIC / "learn" / "course.js").read_text(encoding="utf-8")
@@ -26,7 +26,7 @@ def facts():
             kept[sentence] = regard.read(sentence)
         return kept[sentence]
 
-    return {page: facts_of(page, read, read) for page in KNOWN}
+    return {page: page_facts(page, read, read) for page in KNOWN}
 
 
 def text_of(page: str) -> str:
@@ -45,11 +45,11 @@ def test_the_course_has_the_pages_that_the_server_knows():
 
 def test_an_unknown_page_is_said():
     with pytest.raises(ArgumentError) as error:
-        facts_of("nowhere", regard.read, regard.read)
+        page_facts("nowhere", regard.read, regard.read)
     assert str(error.value) == (
-        "page needs to be one of look, vectors, query, scores, shares, division, sum, habit, "
-        "position, mask, cross, layers, training, experiment, tell, printed, order, batch, but it "
-        "is 'nowhere'."
+        "page must be one of look, vectors, query, scores, shares, division, sum, habit, "
+        "position, mask, cross, layers, training, experiment, tell, printed, order, batch, got "
+        "'nowhere'."
     )
 
 

@@ -8,8 +8,7 @@ import pytest
 
 from regard.transformer.model import Transformer
 from regard.view.page import readings as module
-from regard.view.page.readings import Readings, reachable_bytes
-from regard.view.page.routes.read_routes import as_page
+from regard.view.page.readings import Readings, as_page, reachable_bytes
 
 SENTENCE = "A dog ate the food because it was hungry"
 MODEL = Transformer.random(SENTENCE, layers=2, heads=2, width=16)
@@ -21,31 +20,31 @@ def nothing() -> None:
 
 def test_the_least_recently_used_go_first(monkeypatch):
     readings = Readings(MODEL)
-    one = reachable_bytes(readings.of("A dog", nothing, quick=True), shared=[MODEL])
-    monkeypatch.setattr(module, "MOST_BYTES", int(2.5 * one))
+    one = reachable_bytes(readings.read("A dog", nothing, quick=True), shared=[MODEL])
+    monkeypatch.setattr(module, "MAX_CACHE_BYTES", int(2.5 * one))
     for sentence in ("the food", "A dog", "it was"):
-        readings.of(sentence, nothing, quick=True)
+        readings.read(sentence, nothing, quick=True)
     assert list(readings._cache) == [("A dog", True), ("it was", True)]
-    assert readings.of("it was", nothing, quick=True) is readings._cache["it was", True]
+    assert readings.read("it was", nothing, quick=True) is readings._cache["it was", True]
 
 
 def test_however_large_the_last_reading_is_there(monkeypatch):
-    monkeypatch.setattr(module, "MOST_BYTES", 1)
+    monkeypatch.setattr(module, "MAX_CACHE_BYTES", 1)
     readings = Readings(MODEL)
     for sentence in ("A dog", "the food"):
-        readings.of(sentence, nothing)
+        readings.read(sentence, nothing)
     assert list(readings._cache) == [("the food", False)]
 
 
 def test_the_bound_holds_however_many_sentences_come(monkeypatch):
     readings = Readings(MODEL)
     words = SENTENCE.split()
-    readings.of(SENTENCE, nothing, quick=True)
+    readings.read(SENTENCE, nothing, quick=True)
     bound = 6 * readings.bytes
-    monkeypatch.setattr(module, "MOST_BYTES", bound)
+    monkeypatch.setattr(module, "MAX_CACHE_BYTES", bound)
     for first in range(60):
         sentence = " ".join(words[(first * step) % 9] for step in range(1, 10))
-        as_page(readings.of(f"{sentence} {first}", nothing, quick=True), quick=True)
+        as_page(readings.read(f"{sentence} {first}", nothing, quick=True), quick=True)
         assert readings.bytes <= bound
     assert 1 < len(readings._cache) < 60
     assert readings._sizes.keys() == readings._cache.keys()
@@ -53,10 +52,10 @@ def test_the_bound_holds_however_many_sentences_come(monkeypatch):
 
 def test_what_a_reading_computes_later_counts_too():
     readings = Readings(MODEL)
-    reading = readings.of(SENTENCE, nothing)
+    reading = readings.read(SENTENCE, nothing)
     before = readings.bytes
     as_page(reading)
-    assert readings.of(SENTENCE, nothing) is reading
+    assert readings.read(SENTENCE, nothing) is reading
     assert readings.bytes > before
 
 
@@ -64,10 +63,10 @@ def test_what_a_reading_computes_later_counts_too():
 def test_a_reading_is_measured_by_what_it_holds(quick):
     model = Transformer.random(SENTENCE, layers=3, heads=4, width=64)
     readings = Readings(model)
-    readings.of("dog", nothing, quick=quick)  # what is made once for all readings
+    readings.read("dog", nothing, quick=quick)  # what is made once for all readings
     gc.collect()
     tracemalloc.start()
-    reading = readings.of(SENTENCE, nothing, quick=quick)
+    reading = readings.read(SENTENCE, nothing, quick=quick)
     as_page(reading, quick=quick)
     gc.collect()
     held = tracemalloc.get_traced_memory()[0]
@@ -96,5 +95,5 @@ def test_a_reading_can_be_interrupted():
             raise GoneError
 
     with pytest.raises(GoneError):
-        Readings(MODEL).of(SENTENCE, ask)
+        Readings(MODEL).read(SENTENCE, ask)
     assert len(steps) == 4

@@ -11,8 +11,8 @@ from regard.engine.observation import ArrayFacts
 from regard.errors import ArgumentError
 from regard.textbook.steps import attend
 from regard.view.page import regions
-from regard.view.page.map_source import can_subsample, subsampled
-from regard.view.page.regions import Region, edges, region_of
+from regard.view.page.maps import can_subsample, subsampled
+from regard.view.page.regions import Region, edges, region_cells
 from regard.watcher.layer import LayerObservation
 
 RANDOM = np.random.default_rng(7)
@@ -47,7 +47,7 @@ def means(weights_qk, rows, columns) -> np.ndarray:
 def test_exact_cells_are_means_of_the_weights(arguments, cells):
     seen = regard.observe(QUERY, KEY, KEY, map=0, **arguments)
     region = Region((13, 61), (2, 80), cells)
-    shown = region_of(seen, (3,), region, thorough=False, check=nothing)
+    shown = region_cells(seen, (3,), region, thorough=False, check=nothing)
     padded = dense(arguments)[:, :80]
     # Sums of at most 78 float64 weights: rounding far below 1e-12.
     npt.assert_allclose(
@@ -59,7 +59,9 @@ def test_exact_cells_are_means_of_the_weights(arguments, cells):
 
 def test_single_weights_are_called_so():
     seen = regard.observe(QUERY, KEY, KEY, map=0)
-    shown = region_of(seen, (0,), Region((3, 9), (4, 12), (99, 99)), thorough=False, check=nothing)
+    shown = region_cells(
+        seen, (0,), Region((3, 9), (4, 12), (99, 99)), thorough=False, check=nothing
+    )
     assert shown.description == "exact: every cell is one weight"
     npt.assert_array_equal(shown.values_rc, seen.tile(slice(3, 9), slice(4, 12), 0))
 
@@ -67,11 +69,11 @@ def test_single_weights_are_called_so():
 @pytest.mark.parametrize("arguments", CASES.values(), ids=CASES)
 def test_a_sample_is_of_the_queries_it_names(arguments, monkeypatch):
     monkeypatch.setattr(
-        regions, "QUICK", 90
+        regions, "QUICK_WEIGHTS", 90
     )  # weights at 64 features: 8 features are counted as 16
     seen = regard.observe(QUERY, KEY, KEY, map=0, **arguments)
     region = Region((0, 90), (0, 90), (9, 6))
-    shown = region_of(seen, (3,), region, thorough=False, check=nothing)
+    shown = region_cells(seen, (3,), region, thorough=False, check=nothing)
     assert shown.description == (
         "a sample: each cell is the mean over 1 of its 10 queries, of each all its keys"
     )
@@ -79,7 +81,7 @@ def test_a_sample_is_of_the_queries_it_names(arguments, monkeypatch):
     picked = dense(arguments)[5::10]
     expected = np.add.reduceat(picked, region.column_edges[:-1], axis=1)
     npt.assert_allclose(shown.values_rc, expected, atol=1e-12)
-    better = region_of(seen, (3,), region, thorough=True, check=nothing)
+    better = region_cells(seen, (3,), region, thorough=True, check=nothing)
     assert better.description.startswith("exact: ")
 
 
@@ -98,7 +100,9 @@ def test_a_float_added_to_each_score_cannot_be_sampled():
 
 def test_the_map_is_shown_where_it_is_as_fine():
     seen = regard.observe(QUERY, KEY, KEY, map=9)
-    shown = region_of(seen, (1,), Region((0, 90), (0, 90), (5, 6)), thorough=False, check=nothing)
+    shown = region_cells(
+        seen, (1,), Region((0, 90), (0, 90), (5, 6)), thorough=False, check=nothing
+    )
     pairs = seen.map[1][:4].reshape(2, 2, 6).mean(axis=1)
     npt.assert_allclose(shown.values_rc[:2], pairs, atol=1e-12)
     last = (16 * seen.map[1][4] + 10 * seen.map[1][5]) / 26
@@ -106,27 +110,33 @@ def test_the_map_is_shown_where_it_is_as_fine():
     assert shown.description == (
         "exact: each cell is the mean over up to 32 queries of the weight given to up to 16 keys"
     )
-    coarse = region_of(seen, (1,), Region((0, 90), (0, 90), (3, 3)), thorough=False, check=nothing)
+    coarse = region_cells(
+        seen, (1,), Region((0, 90), (0, 90), (3, 3)), thorough=False, check=nothing
+    )
     npt.assert_allclose(coarse.values_rc, shown.values_rc.reshape(3, 3, 2).sum(2), atol=1e-12)
     npt.assert_allclose(coarse.values_rc.sum(axis=1), 1, atol=1e-12)
 
 
 def test_a_map_nearly_as_fine_is_shown_where_computing_would_take_long(monkeypatch):
-    monkeypatch.setattr(regions, "QUICK", 90)
+    monkeypatch.setattr(regions, "QUICK_WEIGHTS", 90)
     seen = regard.observe(QUERY, KEY, KEY, map=9)
     whole = Region((0, 90), (0, 90), (9, 9))
-    shown = region_of(seen, (1,), whole, thorough=False, check=nothing)
+    shown = region_cells(seen, (1,), whole, thorough=False, check=nothing)
     npt.assert_allclose(shown.values_rc, seen.map[1], atol=1e-12)
     assert not shown.better
 
 
 def test_the_page_is_told_where_cells_lie():
     seen = regard.observe(QUERY, KEY, KEY, map=9)
-    by_map = region_of(seen, (1,), Region((0, 90), (0, 90), (5, 5)), thorough=False, check=nothing)
+    by_map = region_cells(
+        seen, (1,), Region((0, 90), (0, 90), (5, 5)), thorough=False, check=nothing
+    )
     assert by_map.row_edges.tolist() == [0, 32, 64, 90]
     assert by_map.geometry() == {"rows": [0, 90], "columns": [0, 90], "cells": [3, 3],
                                "spans": [96, 96]}  # fmt: skip
-    computed = region_of(seen, (1,), Region((3, 13), (0, 9), (4, 9)), thorough=False, check=nothing)
+    computed = region_cells(
+        seen, (1,), Region((3, 13), (0, 9), (4, 9)), thorough=False, check=nothing
+    )
     assert computed.geometry() == {"rows": [3, 13], "columns": [0, 9], "cells": [4, 9],
                                  "spans": [10, 9]}  # fmt: skip
 
@@ -138,7 +148,9 @@ def test_a_map_that_grew_is_shown_in_cells_of_one_size():
     facts = ArrayFacts(map=blocks[None], logsumexp=seen.logsumexp[1:2])
     edges = {"row_edges": rows, "column_edges": np.arange(91)}
     grown = LayerObservation(facts, None, (), 90, seen.cost, **edges)
-    shown = region_of(grown, (0,), Region((0, 90), (0, 90), (90, 90)), thorough=True, check=nothing)
+    shown = region_cells(
+        grown, (0,), Region((0, 90), (0, 90), (90, 90)), thorough=True, check=nothing
+    )
     assert shown.row_edges.tolist() == [*range(0, 90, 8), 90]
     expected = means(seen.map[1], shown.row_edges, np.arange(91))
     npt.assert_allclose(shown.values_rc, expected, atol=1e-12)
@@ -147,7 +159,7 @@ def test_a_map_that_grew_is_shown_in_cells_of_one_size():
 def test_without_query_and_key_the_map_says_that_it_is_all(tmp_path):
     regard.observe(QUERY, KEY, KEY, map=9).save(tmp_path / "it.regard")
     seen = regard.load(tmp_path / "it.regard")
-    shown = region_of(seen, (1,), Region((33, 41), (0, 5), (8, 5)), thorough=True, check=nothing)
+    shown = region_cells(seen, (1,), Region((33, 41), (0, 5), (8, 5)), thorough=True, check=nothing)
     # Whole blocks, at their places.
     assert (shown.row_edges.tolist(), shown.column_edges.tolist()) == ([32, 48], [0, 16])
     npt.assert_array_equal(shown.values_rc, seen.map[1][2:3, :1])
@@ -159,7 +171,7 @@ def test_without_query_and_key_the_map_says_that_it_is_all(tmp_path):
 def test_nothing_to_draw_is_explained(tmp_path):
     regard.observe(QUERY, KEY, KEY, map=0).save(tmp_path / "it.regard")
     with pytest.raises(ArgumentError) as caught:
-        region_of(regard.load(tmp_path / "it.regard"), (0,), Region((0, 9), (0, 9), (3, 3)),
+        region_cells(regard.load(tmp_path / "it.regard"), (0,), Region((0, 9), (0, 9), (3, 3)),
                   thorough=False, check=nothing)  # fmt: skip
     assert str(caught.value) == (
         "this file holds neither a map nor query and key, so there is nothing to draw: "
@@ -176,7 +188,7 @@ def test_work_that_nobody_waits_for_ends():
 
     seen = regard.observe(QUERY, KEY, KEY, map=0)
     with pytest.raises(LeftError):
-        region_of(seen, (0,), Region((0, 90), (0, 90), (9, 9)), thorough=False, check=left)
+        region_cells(seen, (0,), Region((0, 90), (0, 90), (9, 9)), thorough=False, check=left)
 
 
 def test_queries_that_see_nothing_do_not_count():
@@ -184,9 +196,9 @@ def test_queries_that_see_nothing_do_not_count():
     mask[16:35] = False
     seen = regard.observe(QUERY, KEY, KEY, mask=mask, map=9)
     whole = Region((0, 80), (0, 80), (5, 5))
-    by_map = region_of(seen, (1,), whole, thorough=False, check=nothing)
+    by_map = region_cells(seen, (1,), whole, thorough=False, check=nothing)
     finer = regard.observe(QUERY, KEY, KEY, mask=mask, map=0)
-    computed = region_of(finer, (1,), whole, thorough=False, check=nothing)
+    computed = region_cells(finer, (1,), whole, thorough=False, check=nothing)
     npt.assert_allclose(computed.values_rc, by_map.values_rc, atol=1e-12)
     assert (by_map.values_rc.sum(axis=1) > 0).tolist() == [True, False, True, True, True]
 

@@ -11,9 +11,9 @@ import pytest
 from regard.textbook.examples import EXAMPLES, run_example
 from regard.textbook.steps import attend, self_attention
 from regard.transformer.reading import read
+from regard.view.page.maps import shrink
 from regard.view.page.readings import glance, without_position
-from regard.view.page.steps_data import data_of_steps
-from regard.view.page.thumbnails import small
+from regard.view.page.steps import steps_data
 
 SENTENCE = "A dog ate the food because it was hungry"
 
@@ -101,7 +101,7 @@ def test_thumbnails_hold_each_heads_largest_weights(client, reading):
     sent = array(client.post("/api/thumbnails", json={"sentence": SENTENCE, "part": "encoder"}))
     npt.assert_array_equal(sent, reading.weights(by="tokens").astype(np.float32))
     weights = np.random.default_rng(0).random((1, 1, 50, 7))
-    shrunk = small(weights, 24)
+    shrunk = shrink(weights, 24)
     assert shrunk.shape == (1, 1, 24, 7)
     npt.assert_array_equal(shrunk.max(axis=2), weights.max(axis=2))
 
@@ -110,14 +110,14 @@ def test_thumbnails_hold_each_heads_largest_weights(client, reading):
     ({"part": "encoder", "layer": 2, "head": 0},
      "layer must be a number from 0 to 1 (layers count from 0), got 2."),
     ({"part": "encoder", "layer": 0, "head": "x"},
-     "head needs a whole number from 0, but it is 'x'."),
-    ({"part": "encoder", "show": "layer"}, "layer needs a whole number from 0, but it is None."),
+     "head must be a whole number, got 'x'."),
+    ({"part": "encoder", "show": "layer"}, "layer must be a whole number, got None."),
     ({"part": "nowhere", "layer": 0, "head": 0},
      "part must be 'encoder', 'decoder' or 'cross', got 'nowhere'."),
     ({"part": "cross", "show": "rollout"},
-     "part must be 'encoder' or 'decoder' for rollout, whose rows and columns are the same "
-     "words, got 'cross': use average or alignment."),
-    ({"sentence": 5}, "a sentence needs to be text: send it as 'sentence'."),
+     "rollout needs rows and columns of the same words, 'encoder' or 'decoder', but part is "
+     "'cross': use average or alignment."),
+    ({"sentence": 5}, "sentence must be text."),
     ({"sentence": "  "},
      "a sentence must have at least one word, got only spaces: "
      'try "A dog ate the food because it was hungry".'),
@@ -167,8 +167,8 @@ def test_a_file_saved_from_a_stage_opens_at_it(client):
     ("path", {"sentence": SENTENCE, "part": "encoder", "layer": 7},
      "layer must be a number from 0 to 1 (layers count from 0), got 7."),
     ("path", {"sentence": SENTENCE, "part": "encoder", "layer": "one"},
-     "layer needs a whole number from 0, but it is 'one'."),
-    ("next", {}, "a sentence needs to be text: send it as 'sentence'."),
+     "layer must be a whole number, got 'one'."),
+    ("next", {}, "sentence must be text."),
 ])  # fmt: skip
 def test_every_mistake_about_the_path_is_a_sentence(client, path, fields, said):
     answer = client.post(f"/api/{path}", json=fields)
@@ -211,7 +211,7 @@ def test_any_steps_can_be_shown():
     random = np.random.default_rng(0)
     x, *matrices = (random.normal(size=(4, 4)) for _ in range(4))
     steps = self_attention(x, *matrices, words=["a", "b", "c", "d"], heads=2, causal=True)
-    header, given = unpacked(data_of_steps(steps, head=1).to_bytes())
+    header, given = unpacked(steps_data(steps, head=1).to_bytes())
     assert header["causal"]
     again = attend(*(given["x"] @ given[f"w_{name}"] for name in ("query", "key", "value")),
                    causal=True)  # fmt: skip
@@ -225,7 +225,7 @@ def test_a_mask_of_any_kind_travels():
     bias = random.normal(size=(3, 3))
     bias[1, 2] = -np.inf
     steps = attend(query, key, value, mask=bias)
-    header, given = unpacked(data_of_steps(steps).to_bytes())
+    header, given = unpacked(steps_data(steps).to_bytes())
     assert (header["causal"], header["queries"]) == (False, ["0", "1", "2"])
     npt.assert_allclose(given["mask"] + steps.scaled, steps.masked, rtol=1e-14)
     npt.assert_array_equal(given["query"], query)

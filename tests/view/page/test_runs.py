@@ -7,7 +7,7 @@ import numpy.testing as npt
 import pytest
 
 import regard
-from regard.cli.open_command import first_view
+from regard.cli.open import first_view
 from regard.errors import ArgumentError
 from regard.view.page.runs import open_run, readable_run
 from regard.watcher.seen import Seen
@@ -62,8 +62,8 @@ def test_what_cannot_be_read_opens_in_map(tmp_path):
     with pytest.raises(ArgumentError) as raised:
         open_run(path)
     assert str(raised.value) == (
-        "one.regard needs to be a watched text of at most 1,024 tokens with its query and key to "
-        "be read head by head: look at it in the Map view."
+        "one.regard cannot be shown in the Read view, which needs one text of at most 1,024 tokens "
+        "with its query and key: use the Map view."
     )
 
 

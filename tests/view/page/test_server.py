@@ -17,10 +17,9 @@ import pytest
 
 from regard.errors import ArgumentError
 from regard.transformer.model import Transformer
-from regard.view.page.connections import BoundedProtocol
 from regard.view.page.jobs import Context
 from regard.view.page.readings import Readings
-from regard.view.page.server import HOST, address, bind, server_of
+from regard.view.page.server import HOST, BoundedProtocol, address, bind, make_server
 
 PATIENCE = 180  # seconds: a slow or busy machine is not a wrong server
 LONG = " ".join(["The old man said that the dog saw the cat"] * 12)
@@ -45,7 +44,7 @@ def serving(
 ) -> Iterator[tuple[str, Context]]:
     with bind() as bound:
         port = bound.getsockname()[1]
-        server = server_of(context, port, protocol)
+        server = make_server(context, port, protocol)
         bound.listen(128)  # from here on a client waits until the server runs
         thread = Thread(target=server.run, kwargs={"sockets": [bound]}, daemon=True)
         thread.start()
@@ -104,7 +103,7 @@ def test_ten_megabytes_over_the_wire(served):
         f"{url}/api/read", content=content, timeout=PATIENCE, headers=bearer(context)
     )
     assert answer.status_code == 413
-    assert answer.json()["error"].startswith("This is too much at once")
+    assert answer.json()["error"].startswith("This is too long: ")
 
 
 def test_an_address_has_its_token_and_its_state_in_it():
@@ -157,7 +156,7 @@ def test_a_port_that_is_taken():
         with pytest.raises(ArgumentError) as error:
             bind(port)
     assert str(error.value) == (
-        f"port {port} cannot be used (Address already in use): leave --port out to take a free one."
+        f"port {port} cannot be used (Address already in use): leave out --port for a free one."
     )
 
 
@@ -215,10 +214,10 @@ def test_open_refuses_what_it_cannot_open(tmp_path):
     garbage = tmp_path / "garbage.regard"
     garbage.write_bytes(b"not a file of regard" * 10)
     for arguments, sentence in (
-        (["none.regard"], "none.regard needs to be a file that regard saved, but there is none."),
+        (["none.regard"], "No such file: none.regard"),
         (
             ["none.regard", "A dog"],
-            "open needs one sentence or .regard files, but both came: give one or the other.",
+            "open takes either a sentence or .regard files, not both.",
         ),
         (
             [str(garbage)],

@@ -1,4 +1,4 @@
-"""One file that holds the page: its own modules, data squeezed, and a strict policy."""
+"""HTML documents in one file, and the explorer as such a file."""
 
 import base64
 import hashlib
@@ -14,12 +14,19 @@ import regard
 from regard.errors import ArgumentError
 from regard.textbook.stages import softmax
 from regard.transformer.model import Transformer
-from regard.view.page.blobs import Blobs, Form, choose_form, pack_table
-from regard.view.page.embed import Tables, embed_tables
-from regard.view.page.offline import offline_page, page_with
+from regard.view.page.embed import (
+    Blobs,
+    Form,
+    Tables,
+    choose_form,
+    embed_tables,
+    offline_page,
+    pack_table,
+    page_with,
+)
 from regard.view.page.single_file import (
     bundle,
-    imports_of,
+    module_imports,
     modules_in_order,
     top_level_names,
     web_files,
@@ -75,7 +82,7 @@ def test_every_module_keeps_to_what_the_joiner_reads():
 def test_modules_come_after_what_they_need():
     order = modules_in_order(MODULES, ENTRY)
     for name in order:
-        needed = imports_of(name, MODULES[name])
+        needed = module_imports(name, MODULES[name])
         assert all(order.index(other) < order.index(name) for other in needed), name
 
 
@@ -178,7 +185,7 @@ def test_what_has_no_page_is_explained():
     with pytest.raises(ArgumentError) as caught:
         offline_page(3)
     assert str(caught.value) == (
-        "a page needs a reading, steps, an observation or what watch saw, but this is int."
+        "a page can show a reading, steps, an observation or a watched model, got int."
     )
 
 

@@ -5,8 +5,7 @@ import pytest
 
 import regard
 from regard.view.terminal.render import Sections, as_text
-from regard.view.terminal.steps_text import Stage, formulas
-from regard.view.terminal.table import Matrix, written
+from regard.view.terminal.steps import Matrix, Stage, formulas, written
 
 
 def numbered(rows: int, columns: int) -> Matrix:

@@ -1,4 +1,4 @@
-"""A worksheet can be done by hand: every answer of the key follows from what is printed."""
+"""Worksheets: the key follows from the printed numbers, and the HTML prints."""
 
 import math
 import re
@@ -205,12 +205,11 @@ def test_what_cannot_be_done_by_hand_is_refused():
     with pytest.raises(ArgumentError) as error:
         many.worksheet()
     assert str(error.value) == (
-        "a worksheet needs at most 12 words, so that its tables fit on paper, but there are 13: "
-        "choose a shorter sentence."
+        "a worksheet has room for 12 words, got 13: choose a shorter sentence."
     )
-    with pytest.raises(ArgumentError, match="digits needs a whole number from 1 to 4, but it is 9"):
+    with pytest.raises(ArgumentError, match="digits must be 1 to 4, got 9"):
         by_hand("I am").worksheet(digits=9)
-    with pytest.raises(ArgumentError, match="width needs a whole number from 1 to 4, to be done"):
+    with pytest.raises(ArgumentError, match="width must be 1 to 4, to be worked out by hand"):
         by_hand("I am", width=9)
 
 
@@ -229,3 +228,31 @@ def test_half_up_is_not_to_even():
 def test_steps_know_their_worksheet():
     assert isinstance(run_example("robots").steps, Steps)
     assert regard.Steps.worksheet.__doc__
+
+
+A4 = (595, 842)  # points
+
+
+def pages(pdf: bytes) -> list[tuple[int, int]]:
+    """The sizes of the pages, in points."""
+    boxes = re.findall(rb"/MediaBox\s*\[\s*0 0 ([\d.]+) ([\d.]+)\s*\]", pdf)
+    return [(round(float(width)), round(float(height))) for width, height in boxes]
+
+
+@pytest.mark.parametrize("name", ["robots", "good"])
+def test_it_prints_on_a4_with_the_key_apart(offline_page, name):
+    steps = run_example(name).steps
+    page = offline_page(steps.worksheet().html())
+    with_key = pages(page.pdf(prefer_css_page_size=True))
+    page = offline_page(steps.worksheet().html(answers=False))
+    without = pages(page.pdf(prefer_css_page_size=True))
+    assert len(with_key) > len(without) >= 1
+    assert all(abs(a - b) <= 1 for size in with_key for a, b in zip(size, A4, strict=True))
+
+
+def test_nothing_is_wider_than_the_paper(offline_page, sideways):
+    """Twelve long words, 182 mm of room: 688 pixels."""
+    sentence = " ".join(f"extraordinarily{letter}" for letter in "abcdefghijkl")
+    page = offline_page(by_hand(sentence).worksheet(every_row=True).html(), width=720)
+    page.emulate_media(media="print")
+    assert sideways(page) == 0

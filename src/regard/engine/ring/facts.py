@@ -31,7 +31,7 @@ from regard.errors import ArgumentError, NotAskedError
 from regard.typing import Array
 
 if TYPE_CHECKING:
-    from regard.view.figure.figure import Picture
+    from regard.view.figure.picture import Picture
 
 
 @dataclass(frozen=True)

@@ -10,8 +10,8 @@ from regard.experiments.changes import Redirect
 from regard.experiments.effects import Effects
 from regard.experiments.experiment import Experiment
 from regard.transformer.reading import Reading
-from regard.view.figure.build import picture_of_reading, provenance, usual_kind
-from regard.view.figure.figure import Picture
+from regard.view.figure.picture import Picture
+from regard.view.figure.results import default_kind, provenance, reading_picture
 
 
 def picture_of_experiment(
@@ -42,7 +42,7 @@ def picture_of_experiment(
     options: dict[str, Any] = {
         "part": part, "kind": kind, "word": word, "by": by, "weighted": weighted,
     }  # fmt: skip
-    plain = picture_of_reading(experiment.after, layer, head, options)
+    plain = reading_picture(experiment.after, layer, head, options)
     before, after = (x.translation for x in (experiment.before, experiment.after))
     caption = f"{plain.caption} {_changed(experiment)} Before: {before}. After: {after}."
     title = f"{part.capitalize()} layer {layer}, head {head}"
@@ -106,7 +106,7 @@ def _picture_of_watched(
     return Picture(
         weights_qk,
         (queries.names(by), keys.names(by)),
-        kind or usual_kind(weights_qk),
+        kind or default_kind(weights_qk),
         f"Layer {layer}, head {head}, {moment}",
         _changed(experiment),
         provenance("a watched model", f"layer {layer}, head {head}", by),

@@ -10,15 +10,15 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from regard.typing import Array
-from regard.view.figure.figure import MOST_BOXES
-from regard.view.figure.layout import (
+from regard.view.figure.drawing import (
     ACCENT,
     INK,
+    MAX_BOXES,
     PAPER,
     QUIET,
     RULE,
-    SMALL,
-    TEXT,
+    SMALL_SIZE,
+    TEXT_SIZE,
     Box,
     Drawing,
     Image,
@@ -27,21 +27,21 @@ from regard.view.figure.layout import (
     framed,
     shade,
     shortened,
+    text_width,
     web,
-    width_of,
 )
 
 if TYPE_CHECKING:
-    from regard.view.figure.figure import Picture
+    from regard.view.figure.picture import Picture
 
-LARGEST, LONGEST = 300.0, 80.0  # a matrix's side, a name's width
-MOST_NUMBERS = 14
-SMALLEST = 4.5
+MAX_SIDE, MAX_NAME_WIDTH = 300.0, 80.0  # a matrix's side, a name's width
+MAX_NUMBERED_SIDE = 14
+MIN_CELL_SIDE = 4.5
 BASELINE = 0.36  # from the middle of a line of text to its baseline, as a share of its size
 
 
 def draw_heatmap(picture: Picture) -> Drawing:
-    """Names on the left and above, the matrix, and the bar of shades beside it."""
+    """Names on the left and above, the matrix, and a colour bar on the right."""
     rows, columns = picture.weights.shape
     grid = _grid(picture)
     cell, left, top = grid.cell, grid.left, grid.top
@@ -66,12 +66,12 @@ class Grid:
 
 def _grid(picture: Picture) -> Grid:
     rows, columns = picture.weights.shape
-    cell = min(22.0, LARGEST / max(rows, columns, 1))
+    cell = min(22.0, MAX_SIDE / max(rows, columns, 1))
     numbered = all(map(_is_number, picture.names[1]))
     size = (
-        TEXT
+        TEXT_SIZE
         if numbered and all(map(_is_number, picture.names[0]))
-        else min(TEXT, max(SMALLEST, 0.95 * cell))
+        else min(TEXT_SIZE, max(MIN_CELL_SIDE, 0.95 * cell))
     )
     steep = not numbered and any(_width(name, size) > cell - 3 for name in picture.names[1])
     turn = 0.0 if not steep else -45.0 if cell >= 1.4 * size else -90.0
@@ -82,7 +82,7 @@ def _grid(picture: Picture) -> Grid:
 
 
 def shares(picture: Picture) -> Array:
-    """Each number as a share of the largest, or its root; hidden (-inf) is no number."""
+    """Each number as a share of the largest, or its root; nan where it is hidden (-inf)."""
     finite = np.where(np.isfinite(picture.weights), picture.weights, np.nan)
     share = np.asarray(finite / picture.colour_limits[1])
     return np.sqrt(np.maximum(share, 0)) if picture.root_scale else share
@@ -94,21 +94,21 @@ def _cells(picture: Picture, grid: Grid) -> Iterator[Mark]:
     share = shares(picture)
     colours = shade(share)
     yield Box(left - 0.4, top - 0.4, columns * cell + 0.8, rows * cell + 0.8, RULE)
-    if max(rows, columns) > MOST_BOXES:
+    if max(rows, columns) > MAX_BOXES:
         yield Image(left, top, columns * cell, rows * cell, colours)
         return
     gap = 0.4 if cell > 8 else 0.0
     for row, column in np.ndindex(rows, columns):
         x, y = left + column * cell, top + row * cell
         yield Box(x, y, cell - gap, cell - gap, web(colours[row, column]))
-        if max(rows, columns) <= MOST_NUMBERS:
+        if max(rows, columns) <= MAX_NUMBERED_SIDE:
             dark = bool(abs(share[row, column]) > 0.55)
             text = picture.number(float(picture.weights[row, column]))
             yield _number(text, dark, (x + cell / 2, y + cell / 2))
 
 
 def _number(text: str, dark: bool, middle: tuple[float, float]) -> Label:
-    size = min(SMALL, SMALL * 18 / max(width_of(text, SMALL), 1))
+    size = min(SMALL_SIZE, SMALL_SIZE * 18 / max(text_width(text, SMALL_SIZE), 1))
     return Label(
         middle[0], middle[1] + BASELINE * size, text, size, PAPER if dark else INK, "middle"
     )
@@ -121,19 +121,26 @@ def _names(picture: Picture, grid: Grid) -> Iterator[Label]:
     for row in shown(rows, size / grid.cell):
         chosen = row in picture.chosen
         y = grid.top + (row + 0.5) * grid.cell + BASELINE * size
-        yield Label(grid.left - 4, y, shortened(rows[row], size, LONGEST), size,
-                   ACCENT if chosen else INK, "end", bold=chosen)  # fmt: skip
+        yield Label(
+            grid.left - 4,
+            y,
+            shortened(rows[row], size, MAX_NAME_WIDTH),
+            size,
+            ACCENT if chosen else INK,
+            "end",
+            bold=chosen,
+        )
     width = size if grid.turn else max((_width(x, size) for x in columns), default=0) + 4
     shift = {0.0: 0.0, -45.0: 2.0, -90.0: BASELINE * size}[grid.turn]
     for column in shown(columns, width / grid.cell):
         x = grid.left + (column + 0.5) * grid.cell + shift
-        name = shortened(columns[column], size, LONGEST)
+        name = shortened(columns[column], size, MAX_NAME_WIDTH)
         anchor = "start" if grid.turn else "middle"
         yield Label(x, grid.top - 4, name, size, INK, anchor, grid.turn)
 
 
 def shown(names: tuple[str, ...], cells: float) -> list[int]:
-    """Indices of the names to write, where each needs the width of so many cells.
+    """Indices of the names to write, where each is as wide as this number of cells.
 
     Of positions those nearest to round numbers are written.
 
@@ -156,8 +163,10 @@ def _axes(picture: Picture, grid: Grid) -> list[Mark]:
     rows, columns = picture.weights.shape
     middle = grid.left + columns * grid.cell / 2
     return [
-        Label(8, grid.top + rows * grid.cell / 2, picture.axes[0], TEXT, QUIET, "middle", -90.0),
-        Label(middle, 8, picture.axes[1], TEXT, QUIET, "middle"),
+        Label(
+            8, grid.top + rows * grid.cell / 2, picture.axes[0], TEXT_SIZE, QUIET, "middle", -90.0
+        ),
+        Label(middle, 8, picture.axes[1], TEXT_SIZE, QUIET, "middle"),
     ]
 
 
@@ -169,15 +178,15 @@ def _bar(picture: Picture, x: float, top: float, height: float) -> list[Mark]:
     height = min(max(height, 40.0), 90.0)
     low, high = picture.colour_limits
     colours = shade(np.linspace(1, low / high, 64))[:, None]
-    texts = [(TEXT * 0.8, picture.label(high)), (height, picture.label(low))]
+    texts = [(TEXT_SIZE * 0.8, picture.label(high)), (height, picture.label(low))]
     if picture.root_scale:
         beyond = float(picture.weights.max()) > high
-        texts[0] = (TEXT * 0.8, f"{picture.label(high)}{' +' if beyond else ''}")
-        texts.append((height / 2 + BASELINE * SMALL, picture.label(high / 4)))
+        texts[0] = (TEXT_SIZE * 0.8, f"{picture.label(high)}{' +' if beyond else ''}")
+        texts.append((height / 2 + BASELINE * SMALL_SIZE, picture.label(high / 4)))
     return [
         Box(x - 0.4, top - 0.4, 8.8, height + 0.8, RULE),
         Image(x, top, 8, height, colours),
-        *(Label(x + 11, top + y, text, SMALL, QUIET) for y, text in texts),
+        *(Label(x + 11, top + y, text, SMALL_SIZE, QUIET) for y, text in texts),
     ]
 
 
@@ -196,4 +205,4 @@ def _is_number(name: str) -> bool:
 
 
 def _width(name: str, size: float) -> float:
-    return min(width_of(name, size), LONGEST)
+    return min(text_width(name, size), MAX_NAME_WIDTH)

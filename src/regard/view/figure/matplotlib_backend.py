@@ -13,9 +13,9 @@ from functools import singledispatch
 from typing import Any
 
 from regard.errors import BackendError
-from regard.view.figure.layout import Box, Curve, Drawing, Image, Label, Mark
+from regard.view.figure.drawing import Box, Curve, Drawing, Image, Label, Mark
 
-INCH, MM = 72.0, 25.4
+POINTS_PER_INCH, MM_PER_INCH = 72.0, 25.4
 
 
 def draw_bytes(drawing: Drawing, ending: str, mm: float | None = None) -> bytes:
@@ -23,8 +23,8 @@ def draw_bytes(drawing: Drawing, ending: str, mm: float | None = None) -> bytes:
     check_installed()
     from matplotlib.figure import Figure
 
-    scale = 1.0 if mm is None else mm / MM * INCH / drawing.width
-    size = (drawing.width * scale / INCH, drawing.height * scale / INCH)
+    scale = 1.0 if mm is None else mm / MM_PER_INCH * POINTS_PER_INCH / drawing.width
+    size = (drawing.width * scale / POINTS_PER_INCH, drawing.height * scale / POINTS_PER_INCH)
     figure = Figure(figsize=size, dpi=drawing.dots, facecolor="white")
     axes = figure.add_axes((0, 0, 1, 1))
     axes.set(xlim=(0, drawing.width), ylim=(drawing.height, 0))
@@ -43,7 +43,7 @@ def check_installed() -> None:
     """Raise where matplotlib, which draws a PNG's letters, is not installed."""
     if not is_installed():
         raise BackendError(
-            ".png needs matplotlib, and it is not installed: pip install '.[picture]', save as "
+            ".png needs matplotlib, which is not installed: pip install 'regard[picture]', save as "
             ".svg or .pdf, which need nothing, or save the PNG in the page: regard open."
         )
 
@@ -76,30 +76,63 @@ def _(mark: Curve, axes: Any, above: int, scale: float) -> None:
 
     points = [(mark.x, mark.y), *mark.controls, (mark.to_x, mark.to_y)]
     path = Path(points, [Path.MOVETO, Path.CURVE4, Path.CURVE4, Path.CURVE4])
-    axes.add_patch(PathPatch(path, fill=False, edgecolor=mark.colour, alpha=mark.opacity,
-                             linewidth=mark.width * scale, capstyle="butt",
-                             zorder=above))  # fmt: skip
+    axes.add_patch(
+        PathPatch(
+            path,
+            fill=False,
+            edgecolor=mark.colour,
+            alpha=mark.opacity,
+            linewidth=mark.width * scale,
+            capstyle="butt",
+            zorder=above,
+        )
+    )
 
 
 @put.register
 def _(mark: Box, axes: Any, above: int, scale: float) -> None:
     from matplotlib.patches import Rectangle
 
-    axes.add_patch(Rectangle((mark.x, mark.y), mark.width, mark.height, facecolor=mark.colour,
-                             linewidth=0, zorder=above))  # fmt: skip
+    axes.add_patch(
+        Rectangle(
+            (mark.x, mark.y),
+            mark.width,
+            mark.height,
+            facecolor=mark.colour,
+            linewidth=0,
+            zorder=above,
+        )
+    )
 
 
 @put.register
 def _(mark: Image, axes: Any, above: int, scale: float) -> None:
     extent = (mark.x, mark.x + mark.width, mark.y + mark.height, mark.y)
-    axes.imshow(mark.colours, extent=extent, aspect="auto", interpolation="nearest", zorder=above,
-                origin="upper")  # fmt: skip
+    axes.imshow(
+        mark.colours,
+        extent=extent,
+        aspect="auto",
+        interpolation="nearest",
+        zorder=above,
+        origin="upper",
+    )
 
 
 @put.register
 def _(mark: Label, axes: Any, above: int, scale: float) -> None:
     align = {"start": "left", "middle": "center", "end": "right"}[mark.anchor]
-    axes.text(mark.x, mark.y, mark.text, fontsize=mark.size * scale, color=mark.colour, ha=align,
-              va="baseline", rotation=-mark.turn, rotation_mode="anchor", parse_math=False,
-              fontweight="bold" if mark.bold else "normal", zorder=above,
-              family="DejaVu Sans")  # fmt: skip
+    axes.text(
+        mark.x,
+        mark.y,
+        mark.text,
+        fontsize=mark.size * scale,
+        color=mark.colour,
+        ha=align,
+        va="baseline",
+        rotation=-mark.turn,
+        rotation_mode="anchor",
+        parse_math=False,
+        fontweight="bold" if mark.bold else "normal",
+        zorder=above,
+        family="DejaVu Sans",
+    )

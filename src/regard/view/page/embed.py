@@ -1,29 +1,162 @@
-"""Data that a single-file page embeds: of a reading, of an observation, of a watched model."""
+"""The explorer as one HTML file: the data of a result, embedded as compressed base64 text.
+
+A page decodes a block when it first needs it.
+
+A table has one of three forms:
+
+    float32   every weight
+    float16   every weight to three digits
+    largest   the largest weights of each row to three digits with their keys, and the rest's sum
+
+Numbers of two bytes are laid out as all low bytes, then all high bytes: the high ones are much
+alike and compress well.
+"""
 
 from __future__ import annotations
 
+import base64
+import zlib
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from functools import cache, singledispatch
 from typing import Any
+from urllib.parse import urlencode
 
 import numpy as np
 
+from regard import __version__
+from regard.corpus.survey import Survey
+from regard.engine.observation import Observation
 from regard.errors import ArgumentError
 from regard.heads.links import CAUTION
 from regard.heads.rollout import rolled_out
-from regard.text.words import TokenizedText
+from regard.textbook.steps import Steps
 from regard.transformer.reading import Reading
+from regard.transformer.residual import ResidualRun
 from regard.transformer.roles import PARTS
 from regard.typing import Array
-from regard.view.page.blobs import Blobs, Form, choose_form, pack_table, small_picture
-from regard.view.page.generated_text import authorship, mark_generated
-from regard.view.page.image_data import name_patches, page_images, parts_by_images
-from regard.view.page.map_source import Layer, MapSource, source_of_watched
-from regard.view.page.regions import Region, region_of
-from regard.view.page.thumbnails import THUMBNAIL, small
+from regard.view.page.maps import (
+    THUMBNAIL_CELLS,
+    Layer,
+    MapSource,
+    observation_source,
+    shrink,
+    watched_source,
+)
+from regard.view.page.readings import as_page
+from regard.view.page.regions import Region, region_cells
+from regard.view.page.runs import has_rollout, is_readable, part_layers, watched_reading
+from regard.view.page.single_file import (
+    bundle,
+    json_block,
+    page_style,
+    single_file,
+    text_block,
+    web_files,
+)
+from regard.view.page.steps import layer_data, next_words_data, reading_data, steps_data
 from regard.watcher.capture.runs import LayerKey
 from regard.watcher.layer import LayerObservation
 from regard.watcher.seen import Seen
+
+MAX_FLOAT32_WEIGHTS = 150_000  # up to here every weight is stored in float32
+MAX_FLOAT16_WEIGHTS = 700_000  # up to here every weight is stored in float16
+MAX_LARGEST_WEIGHTS = 3_200_000  # beyond it only the largest ones, about 10 MB of page
+MAX_PER_ROW, MIN_PER_ROW = 40, 4
+
+
+@dataclass
+class Blobs:
+    """Deflated blocks of bytes, concatenated as base64; each is addressed by its span."""
+
+    blocks: list[str] = field(default_factory=list)
+    length: int = 0
+
+    def add(self, content: bytes) -> list[int]:
+        """Append a block and return its span: where it begins and its length, in characters."""
+        compressor = zlib.compressobj(6, zlib.DEFLATED, -15)
+        text = base64.b64encode(compressor.compress(content) + compressor.flush()).decode()
+        span = [self.length, len(text)]
+        self.blocks.append(text)
+        self.length += len(text)
+        return span
+
+    @property
+    def text(self) -> str:
+        """All blocks."""
+        return "".join(self.blocks)
+
+
+@dataclass(frozen=True)
+class Form:
+    """Encoding of a page's tables: its ``name``, and how many weights it stores per row."""
+
+    name: str
+    per_row: int = 0
+
+
+def choose_form(rows: int, columns: int) -> Form:
+    """The most precise form that stays small, for this number of rows over all tables.
+
+    >>> choose_form(144 * 64, 64).name, choose_form(144 * 512, 512)
+    ('float16', Form(name='largest', per_row=40))
+    """
+    if rows * columns <= MAX_FLOAT32_WEIGHTS:
+        return Form("float32")
+    if rows * columns <= MAX_FLOAT16_WEIGHTS:
+        return Form("float16")
+    per_row = max(MIN_PER_ROW, min(MAX_PER_ROW, MAX_LARGEST_WEIGHTS // max(1, rows)))
+    return Form("largest", min(per_row, columns))
+
+
+def pack_table(weights_qk: Array, form: Form) -> tuple[bytes, float]:
+    """A table in a form, and the share of its weights that the form leaves out."""
+    if form.name == "float32":
+        return weights_qk.astype("<f4").tobytes(), 0.0
+    if form.name == "float16":
+        return planes(weights_qk.astype("<f2")), 0.0
+    return _largest(weights_qk, form.per_row)
+
+
+def planes(array: Array) -> bytes:
+    """All low bytes, then all high bytes, of numbers of two bytes.
+
+    >>> planes(np.array([0x0102, 0x0304], "<u2"))
+    b'\\x02\\x04\\x01\\x03'
+    """
+    by_byte: Array = np.ascontiguousarray(array).reshape(-1).view(np.uint8).reshape(-1, 2)
+    return bytes(by_byte.T.tobytes())
+
+
+def small_picture(weights_lhqk: Array) -> bytes:
+    """The shades of thumbnails: the root of each weight in 256 steps, as the page draws it."""
+    steps: Array = np.rint(255 * np.sqrt(np.clip(weights_lhqk, 0, 1)))
+    return bytes(steps.astype(np.uint8).tobytes())
+
+
+def _largest(weights_qk: Array, per_row: int) -> tuple[bytes, float]:
+    """Counts, keys as differences, weights, and the sum of the other weights, of each row."""
+    rows, columns = weights_qk.shape
+    keys_qn = np.sort(
+        np.argpartition(weights_qk, columns - per_row, axis=1)[:, columns - per_row :]
+    )
+    weights_qn = np.take_along_axis(weights_qk, keys_qn, axis=1).astype(np.float64)
+    positive_qn = weights_qn > 0
+    rest_q = np.maximum(weights_qk.sum(axis=1, dtype=np.float64) - weights_qn.sum(axis=1), 0)
+    counts_q = positive_qn.sum(axis=1)
+    keys, weights = keys_qn[positive_qn], weights_qn[positive_qn]
+    steps = np.diff(keys, prepend=0)
+    starts = np.cumsum(counts_q)[:-1]
+    starts = starts[starts < len(keys)]
+    steps[starts] = keys[starts]
+    parts = (
+        counts_q.astype("<u2"),
+        steps.astype("<u2"),
+        weights.astype("<f2"),
+        rest_q.astype("<f2"),
+    )
+    return b"".join(map(planes, parts)), float(rest_q.mean()) if rows else 0.0
+
 
 RESOLUTIONS = (256, 192, 128, 96, 64, 48, 32)
 
@@ -36,14 +169,12 @@ class CellBudget:
     pairs: int
 
 
-FILE = CellBudget(2_000_000, 600_000)
+FILE_BUDGET = CellBudget(2_000_000, 600_000)
+NOTEBOOK_BUDGET = CellBudget(150_000, 50_000)  # of a notebook, which keeps every output
 
 
-CELL = CellBudget(150_000, 50_000)  # of a notebook, which keeps every output
-
-
-def embed_map(source: MapSource, blobs: Blobs, budget: CellBudget = FILE) -> dict[str, Any]:
-    """Every head at one resolution; the page says that it can be shown no finer."""
+def embed_map(source: MapSource, blobs: Blobs, budget: CellBudget = FILE_BUDGET) -> dict[str, Any]:
+    """Every head at one resolution, which the page marks as final."""
     heads = sum(len(layer.heads) for layer in source.layers)
     cells = next((x for x in RESOLUTIONS if heads * x * x <= budget.cells), RESOLUTIONS[-1])
     about = source.about()
@@ -76,15 +207,17 @@ def _embed_layer(layer: Layer, cells: int, blobs: Blobs) -> list[dict[str, Any]]
     seen = layer.seen
     full = Region((0, seen.queries), (0, seen.keys), (cells, cells))
     if not seen.queries or not seen.keys:
-        raise ArgumentError("a map needs at least one query and one key, but there are none.")
+        raise ArgumentError("a map needs at least one query and one key.")
     return [_embed_head(layer, index, full, blobs) for index in layer.heads]
 
 
 def _embed_head(layer: Layer, index: Any, full: Region, blobs: Blobs) -> dict[str, Any]:
-    shown = region_of(layer.seen, index, full, thorough=True, check=lambda: None)
+    shown = region_cells(layer.seen, index, full, thorough=True, check=lambda: None)
     rows, columns = shown.values_rc.shape
-    strips = {"received": layer.strip("received", index, shown.column_edges),
-              "entropy": layer.strip("entropy", index, shown.row_edges)}  # fmt: skip
+    strips = {
+        "received": layer.strip("received", index, shown.column_edges),
+        "entropy": layer.strip("entropy", index, shown.row_edges),
+    }
     present = [strip for strip in strips.values() if strip is not None]
     numbers: Array = np.concatenate([shown.values_rc.reshape(-1), *present])
     single = rows == layer.seen.queries and columns == layer.seen.keys
@@ -103,7 +236,7 @@ def _embed_head(layer: Layer, index: Any, full: Region, blobs: Blobs) -> dict[st
 
 
 def _embed_best(layers: Sequence[Layer], pairs: int, blobs: Blobs) -> dict[str, Any] | None:
-    """As many best keys of each query as fit; a float32 holds any key's number exactly."""
+    """The best keys of each query, as many as fit; float32 holds the numbers of keys exactly."""
     if any("top_keys" not in layer.seen.facts for layer in layers):
         return None
     queries = max(layer.seen.queries for layer in layers)
@@ -141,41 +274,34 @@ class Tables:
 def embed_reading(reading: Reading, blobs: Blobs, state: Mapping[str, Any]) -> dict[str, Any]:
     """A reading as the page takes it, with its tables, and the steps of the head it opens at."""
     data = embed_weights(reading, blobs) | {"views": ["read", "steps"]}
-    if state.get("view") == "steps":  # megabytes, for who asked for them
+    if state.get("view") == "steps":  # megabytes, so only on request
         data |= _path(reading, blobs, state)
     return data | {"steps": _steps(reading, blobs, state)}
 
 
 def embed_weights(reading: Reading, blobs: Blobs) -> dict[str, Any]:
     """The reading and its tables alone, small enough for a notebook, which keeps every output."""
-    from regard.view.page.routes.read_routes import as_page
-
     tables = {part: _tables(reading, part) for part in PARTS}
     return embed_tables(as_page(reading), tables, blobs)
 
 
 def _steps(reading: Reading, blobs: Blobs, state: Mapping[str, Any]) -> dict[str, Any]:
-    from regard.view.page.steps_data import data_of_reading
-
     link = reading.highlight().link
     part = state.get("part", "encoder")
     layer, head = state.get("layer", link.layer), state.get("head", link.head)
     # Leaving the positions out needs the model, which stays behind.
-    data = replace(data_of_reading(reading, part, layer, head), position=False)
+    data = replace(reading_data(reading, part, layer, head), position=False)
     return {f"{part} {layer} {head}": blobs.add(data.to_bytes())}
 
 
 def _path(reading: Reading, blobs: Blobs, state: Mapping[str, Any]) -> dict[str, Any]:
     """The layer around the head that the steps open at, and the next words."""
-    from regard.transformer.residual import ResidualRun
-    from regard.view.page.path_data import data_of_layer, data_of_next_words
-
     run, part = ResidualRun.from_reading(reading), state.get("part", "encoder")
     layer = state.get("layer", reading.highlight().link.layer)
-    layers = {f"{part} {layer}": blobs.add(data_of_layer(run, part, layer).to_bytes())}
+    layers = {f"{part} {layer}": blobs.add(layer_data(run, part, layer).to_bytes())}
     if part == "encoder":
         return {"layers": layers}
-    return {"layers": layers, "next": blobs.add(data_of_next_words(run).to_bytes())}
+    return {"layers": layers, "next": blobs.add(next_words_data(run).to_bytes())}
 
 
 def embed_tables(
@@ -212,12 +338,20 @@ def _embed_part(part: Tables, form: Form, blobs: Blobs) -> tuple[dict[str, Any],
         content, missing = pack_table(weights_qk, form)
         spans[name] = blobs.add(content)
         left_out.append(missing)
-    shrunk = small(part.weights_lhqk, THUMBNAIL)
+    shrunk = shrink(part.weights_lhqk, THUMBNAIL_CELLS)
     rows, columns = part.weights_lhqk.shape[-2:]
-    thumbnails = {"rows": shrunk.shape[-2], "columns": shrunk.shape[-1],
-                  "blob": blobs.add(small_picture(shrunk))}  # fmt: skip
-    data = {"form": form.name, "rows": rows, "columns": columns, "blobs": spans,
-            "thumbnails": thumbnails}  # fmt: skip
+    thumbnails = {
+        "rows": shrunk.shape[-2],
+        "columns": shrunk.shape[-1],
+        "blob": blobs.add(small_picture(shrunk)),
+    }
+    data = {
+        "form": form.name,
+        "rows": rows,
+        "columns": columns,
+        "blobs": spans,
+        "thumbnails": thumbnails,
+    }
     return data, left_out
 
 
@@ -233,53 +367,12 @@ def _note(form: Form, left_out: float) -> str:
     )
 
 
-MOST_TOKENS = 1024
-
-
-TITLES = {
-    "encoder": "the input looks at itself",
-    "decoder": "the text looks at what came before it",
-    "cross": "the output looks at the input",
-}
-
-
 def embed_watched(seen: Seen, blobs: Blobs) -> dict[str, Any]:
-    """The Read view where all weights of one text can be had, and the Map view in any case."""
+    """Data of the Read view where all weights of one text are available, else of the Map view."""
     if not is_readable(seen):
-        return embed_map(source_of_watched(seen), blobs)
-    tables = {part: _watched_tables(layers_of(seen, part)) for part in seen.parts}
+        return embed_map(watched_source(seen), blobs)
+    tables = {part: _watched_tables(part_layers(seen, part)) for part in seen.parts}
     return embed_tables(watched_reading(seen), tables, blobs)
-
-
-def is_readable(seen: Seen) -> bool:
-    """Whether this is one text, short enough to be read, with every weight at hand."""
-    if seen.sentences > 1 and seen._sentence is None:
-        return False
-    return all(_is_short(layer) for part in seen.parts for _, layer in layers_of(seen, part))
-
-
-def watched_reading(seen: Seen) -> dict[str, Any]:
-    """A watched text in the shape of a reading (web/lib/api.js)."""
-    layers = {part: layers_of(seen, part) for part in parts_by_images(seen)}
-    parts, images = [_part(part, entries) for part, entries in layers.items()], page_images(seen)
-    for part in parts:
-        name_patches(part, images)
-        mark_generated(part, seen)
-    return {
-        "sentence": _text(parts[0]["query"]["words"]), "translation": "", "quick": False,
-        "notes": [_numbering(layers), *authorship(parts)], "caution": CAUTION, "alignment": None,
-        "highlight": None, "parts": parts, "images": images,
-    }  # fmt: skip
-
-
-def layers_of(seen: Seen, part: str) -> list[tuple[LayerKey, LayerObservation]]:
-    """The watched layers of one part, in order."""
-    return [(key, seen[key]) for key in seen.names if key.part == part]
-
-
-def _is_short(layer: LayerObservation) -> bool:
-    few = max(layer.queries, layer.keys) <= MOST_TOKENS
-    return few and layer.query_text is not None and bool(layer.parts or layer.every_weight)
 
 
 def _watched_tables(layers: list[tuple[LayerKey, LayerObservation]]) -> Tables:
@@ -291,59 +384,92 @@ def _watched_tables(layers: list[tuple[LayerKey, LayerObservation]]) -> Tables:
     return Tables(weights_lhqk, others)
 
 
-def has_rollout(layers: list[tuple[LayerKey, LayerObservation]]) -> bool:
-    """Whether the layers read what the ones before them wrote: queries and keys are one text."""
-    key, first = layers[0]
-    return key.part != "cross" and first.queries == first.keys
+ENTRY = "lib/embedded.js"
 
 
-def _part(part: str, layers: list[tuple[LayerKey, LayerObservation]]) -> dict[str, Any]:
-    first = layers[0][1]
-    return {
-        "name": part,
-        "title": part,
-        "about": TITLES.get(part, ""),
-        "layers": len(layers),
-        "heads": first._leading[-1],
-        "causal": False,
-        "steps": False,
-        "query": _side(first.query_text),
-        "key": _side(first.key_text),
-        **labels_of(layers),
-        "ways": ["head", "layer", "all", *(("rollout",) if has_rollout(layers) else ())],
-        "thumbnail": [min(24, first.queries), min(24, first.keys)],
-    }
+def offline_page(thing: Any, state: Mapping[str, Any] | None = None) -> str:
+    """The page of a reading, steps, an observation or a watched model, opened at ``state``."""
+    blobs = Blobs()
+    data = embed(thing, blobs, state or {})
+    at = dict(data.pop("at", state or {}))
+    view = at.pop("view", data["views"][0])
+    return page_with(data | {"address": address(view, at)}, blobs)
 
 
-def labels_of(layers: list[tuple[LayerKey, LayerObservation]]) -> dict[str, Any]:
-    """The label of each head's measures, short and in full; None where nothing was measured."""
-    from regard.watcher.measures.head_report import report
-
-    if any(layer.measures is None for _, layer in layers):
-        return {"roles": None, "described_roles": None}
-    heads = layers[0][1]._leading[-1]
-    labels = [row.label for row in report(layers).rows]
-    described = [labels[at : at + heads] for at in range(0, len(labels), heads)]
-    roles = [[label.partition(":")[0] for label in row] for row in described]
-    return {"roles": roles, "described_roles": described}
+def offline_map(source: MapSource) -> str:
+    """The page of the maps of one file."""
+    blobs = Blobs()
+    return page_with(embed_map(source, blobs) | {"address": "#map"}, blobs)
 
 
-def _side(side: TokenizedText | None) -> dict[str, Any]:
-    text = side or TokenizedText((), (), (), ())
-    return {"language": "", "tokens": list(text.tokens), "words": list(text.words),
-            "word_of_token": list(text.word_of_token)}  # fmt: skip
+@singledispatch
+def embed(thing: Any, blobs: Blobs, state: Mapping[str, Any]) -> dict[str, Any]:
+    """Data for ``web/lib/embedded.js``; arrays go into ``blobs``."""
+    raise ArgumentError(
+        "a page can show a reading, steps, an observation or a watched model, got "
+        f"{type(thing).__name__}."
+    )
 
 
-def _numbering(layers: dict[str, list[tuple[LayerKey, LayerObservation]]]) -> str:
-    """A sentence on the layers that were watched, where some were left out."""
-    notes = []
-    for part, entries in layers.items():
-        numbers = [key.layer for key, _ in entries]
-        if numbers != list(range(len(numbers))):
-            listed = ", ".join(map(str, numbers))
-            notes.append(f"of the {part} the model's layers {listed}, numbered from 0 here")
-    return f"Watched: {'; '.join(notes)}." if notes else "All watched layers are here."
+@embed.register
+def _(thing: Reading, blobs: Blobs, state: Mapping[str, Any]) -> dict[str, Any]:
+    return embed_reading(thing, blobs, state)
 
 
-def _text(words: list[str]) -> str:
-    return " ".join(words)
+@embed.register
+def _(thing: Steps, blobs: Blobs, state: Mapping[str, Any]) -> dict[str, Any]:
+    chosen = {x: state[x] for x in ("head", "sentence") if x in state}
+    data = steps_data(thing, **chosen).to_bytes()
+    return {"views": ["steps"], "at": {}, "steps": {"": blobs.add(data)}}
+
+
+@embed.register
+def _(thing: Observation, blobs: Blobs, state: Mapping[str, Any]) -> dict[str, Any]:
+    return embed_map(observation_source(thing), blobs)
+
+
+@embed.register
+def _(thing: Seen, blobs: Blobs, state: Mapping[str, Any]) -> dict[str, Any]:
+    return embed_watched(thing, blobs)
+
+
+def address(view: str, state: Mapping[str, Any]) -> str:
+    """The fragment of an address: a view and its state.
+
+    >>> address("read", {"layer": 3, "head": 6, "word": None})
+    '#read?layer=3&head=6'
+    """
+    fields = {name: value for name, value in state.items() if value is not None}
+    return f"#{view}" + (f"?{urlencode(fields)}" if fields else "")
+
+
+def page_with(data: Mapping[str, Any], blobs: Blobs) -> str:
+    """The explorer with these data embedded."""
+    return single_file(
+        web_files()["page.html"],
+        style=page_style(),
+        script=_script(),
+        blocks=[
+            json_block("embedded", {"version": __version__, **data}),
+            text_block("numbers", blobs.text),
+        ],
+        policy=["img-src data: blob:"],
+    )
+
+
+@cache
+def _script() -> str:
+    return bundle(web_files(), ENTRY)
+
+
+def survey_page(survey: Survey) -> str:
+    """The report of a survey; text of documents is shown as text, never as markup."""
+    texts = web_files()
+    return single_file(
+        texts["survey/survey.html"],
+        style=page_style() + texts["survey/survey.css"],
+        script=bundle(texts, "survey/survey.js"),
+        blocks=[json_block("report", survey.report)],
+        version=__version__,
+        caution=CAUTION,
+    )

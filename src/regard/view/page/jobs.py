@@ -16,20 +16,13 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from regard.view.page.access import new_token
-from regard.view.page.guard import RefusedError, json_fields
+from regard.view.page.access import RefusedError, json_fields, new_token
 from regard.view.page.readings import Readings
 
 T = TypeVar("T")
-
-
 WORKERS = 2
-
-
-MOST_QUEUED = 100
-
-
-POLL_SECONDS = 0.05  # seconds between looks at whether the client is still there
+MAX_QUEUED_JOBS = 100
+POLL_SECONDS = 0.05  # between checks that the client is still connected
 
 
 class ClientLeftError(Exception):
@@ -53,9 +46,9 @@ class Stop:
 
 
 class WorkerPool:
-    """Threads beside the server's own, with a bounded queue of jobs."""
+    """Worker threads, apart from the server's own, with a bounded queue of jobs."""
 
-    def __init__(self, workers: int = WORKERS, most_queued: int = MOST_QUEUED) -> None:
+    def __init__(self, workers: int = WORKERS, most_queued: int = MAX_QUEUED_JOBS) -> None:
         self._pool = ThreadPoolExecutor(workers, thread_name_prefix="regard-explorer")
         self._most = most_queued
         self._running: set[Stop] = set()
@@ -94,7 +87,7 @@ class WorkerPool:
         """Cancel every job, at the end of the server."""
         self._closed = True
         for stop in tuple(self._running):
-            stop.set()  # what still waits ends as soon as it begins
+            stop.set()  # a waiting job ends as soon as it starts
         self._pool.shutdown(wait=False)
 
 
@@ -105,8 +98,6 @@ async def _watch(request: Request, stop: Stop) -> None:
 
 
 Fields = Mapping[str, Any]
-
-
 Answer = Callable[[Fields, Stop], Response]
 
 

@@ -1,20 +1,34 @@
-"""Notebook output: the page of a result in a sandboxed frame, one for each cell."""
+"""Notebook output: the page of a result in a sandboxed frame, or as a widget."""
 
 from __future__ import annotations
 
 import base64
+import importlib.util
 import zlib
+from dataclasses import dataclass
+from functools import cache
 from html import escape
-from typing import TYPE_CHECKING, Any
+from importlib.resources import files
+from typing import Any
 
-from regard.errors import NotAskedError, RegardError
+from regard.engine.observation import Observation
+from regard.errors import ArgumentError, BackendError, NotAskedError, RegardError
+from regard.transformer.reading import Reading
+from regard.view.page.embed import (
+    NOTEBOOK_BUDGET,
+    Blobs,
+    address,
+    embed,
+    embed_map,
+    embed_weights,
+    page_with,
+)
+from regard.view.page.maps import MapSource, observation_source, watched_source
+from regard.view.page.single_file import web_files
+from regard.watcher.seen import Seen
 
-if TYPE_CHECKING:
-    from regard.view.page.blobs import Blobs
-    from regard.view.page.map_source import MapSource
-
-HEIGHT = 680  # of a frame until its page has said how high it is
-# Runs in notebooks that are trusted; a frame tells its own height alone (web/lib/host_frame.js).
+FRAME_PIXELS = 680  # height of a frame until its page reports its own
+# Runs in trusted notebooks; a frame reports its own height (web/lib/host_frame.js).
 RESIZE = """<script>
 window.regardHeights ||= addEventListener("message", ({ source, data }) => {
   if (!data || data.regard !== "height" || !Number.isInteger(data.height)) return;
@@ -22,12 +36,12 @@ window.regardHeights ||= addEventListener("message", ({ source, data }) => {
     if (frame.contentWindow === source) frame.style.height = `${Math.min(4000, data.height)}px`;
 }) || true;
 </script>"""
-LARGEST = 2_000_000  # characters of one cell's output
-MOST_WEIGHTS = 700_000  # of all heads of a watched model; beyond, its maps are shown
+MAX_OUTPUT_CHARACTERS = 2_000_000  # characters of one cell's output
+MAX_WEIGHTS = 700_000  # of all heads of a watched model; beyond, its maps are shown
 
 
 def in_notebook(thing: Any) -> str:
-    """HTML output of a cell in Jupyter, VS Code and Colab; without scripts the text remains."""
+    """HTML output of a cell in Jupyter, VS Code and Colab; where scripts are off, the text."""
     shown = _shown(thing, f"{type(thing).__name__} of regard")
     text = f'<pre style="overflow-x:auto">{escape(str(thing))}</pre>'
     if not shown:
@@ -35,8 +49,8 @@ def in_notebook(thing: Any) -> str:
     return f"<div>{shown}<details><summary>As text</summary>{text}</details></div>"
 
 
-def framed(html: str, title: str, height: int = HEIGHT) -> str:
-    """A document inside the notebook's: it runs its own scripts and reaches nothing else."""
+def framed(html: str, title: str, height: int = FRAME_PIXELS) -> str:
+    """A document in a sandboxed frame, whose scripts cannot reach the notebook."""
     return (
         f'<iframe data-regard title="{escape(title)}" '
         'sandbox="allow-scripts allow-modals allow-downloads" '
@@ -46,7 +60,7 @@ def framed(html: str, title: str, height: int = HEIGHT) -> str:
 
 
 def framed_content(thing: Any) -> str:
-    """The page of a thing as the content of a frame, which decompresses itself."""
+    """The page of a result as the content of a frame, which decompresses itself."""
     return _compressed(_page(thing))
 
 
@@ -56,42 +70,32 @@ def _shown(thing: Any, title: str) -> str:
         frame = framed(_page(thing), title)
     except RegardError:
         return ""
-    if len(frame) <= LARGEST:
+    if len(frame) <= MAX_OUTPUT_CHARACTERS:
         return frame
     try:
         return as_image(thing.picture().svg(), title)
-    except (RegardError, TypeError):  # some things must be told which head
+    except (RegardError, TypeError):  # some results need the number of a head
         return ""
 
 
 def _page(thing: Any) -> str:
-    """The offline page, with less in it than a file of its own would hold."""
-    from regard.view.page.blobs import Blobs
-    from regard.view.page.offline import address, page_with
-
+    """The explorer with less data than a file of its own would hold."""
     blobs = Blobs()
     data = _embedded(thing, blobs)
     return page_with(data | {"address": address(data["views"][0], {})}, blobs)
 
 
 def _embedded(thing: Any, blobs: Blobs) -> dict[str, Any]:
-    from regard.engine.observation import Observation
-    from regard.transformer.reading import Reading
-    from regard.view.page.embed import CELL, embed_map, embed_weights
-    from regard.view.page.map_source import source_of_observation, source_of_watched
-    from regard.view.page.offline import embed
-    from regard.watcher.seen import Seen
-
     if isinstance(thing, Reading):
         return embed_weights(thing, blobs)
     if isinstance(thing, Observation):
-        return embed_map(source_of_observation(thing), blobs, CELL)
+        return embed_map(observation_source(thing), blobs, NOTEBOOK_BUDGET)
     if isinstance(thing, Seen):
-        source = source_of_watched(thing)
+        source = watched_source(thing)
         if not source.layers:
             raise NotAskedError("nothing was seen yet: call the model inside the block.")
-        if _weights(source) > MOST_WEIGHTS:
-            return embed_map(source, blobs, CELL)
+        if _weights(source) > MAX_WEIGHTS:
+            return embed_map(source, blobs, NOTEBOOK_BUDGET)
     data = embed(thing, blobs, {})
     data.pop("at", None)
     return data
@@ -104,7 +108,7 @@ def _weights(source: MapSource) -> int:
 
 
 def as_image(svg: str, title: str) -> str:
-    """An SVG as an image, where nothing in it can run or reach the notebook."""
+    """An SVG as an image, in which no script can run."""
     text = base64.b64encode(svg.encode()).decode()
     return (
         f'<img alt="{escape(title)}" style="max-width:100%" src="data:image/svg+xml;base64,{text}">'
@@ -112,10 +116,68 @@ def as_image(svg: str, title: str) -> str:
 
 
 def _compressed(html: str) -> str:
-    """A page that decompresses itself: a notebook file keeps every output, and this is a third."""
-    from regard.view.page.single_file import web_files
-
+    """A page that decompresses itself: a third of the size, and notebooks keep every output."""
     compressor = zlib.compressobj(9, zlib.DEFLATED, -15)
     content = compressor.compress(html.encode()) + compressor.flush()
     template = web_files()["notebook.html"]
     return template.format_map({"compressed": base64.b64encode(content).decode()})
+
+
+def widget(thing: Any) -> Any:
+    """An anywidget of the page of a result; ``selection`` is what the user selects in it.
+
+    ``selection`` has part, show, layer and head, and the positions of the chosen queries and keys.
+    """
+    if importlib.util.find_spec("anywidget") is None:
+        raise BackendError(
+            "a widget needs anywidget, which is not installed: pip install 'regard[notebook]'. "
+            "Without it the result shows the same page, but no selection comes back to Python."
+        )
+    page = framed_content(thing)
+    if len(page) > MAX_OUTPUT_CHARACTERS:
+        raise ArgumentError(
+            f"a widget's page must have at most {MAX_OUTPUT_CHARACTERS:,} characters, got "
+            f"{len(page):,}: save it with .picture or as .html, or watch fewer layers."
+        )
+    return _widget_class()(
+        page=page, title=f"{type(thing).__name__} of regard", height=FRAME_PIXELS
+    )
+
+
+@cache
+def _widget_class() -> Any:
+    import anywidget
+    import traitlets
+
+    script = (files("regard.view") / "web" / "widget.mjs").read_text(encoding="utf-8")
+
+    class PageWidget(anywidget.AnyWidget):  # type: ignore[misc]
+        """A page in a sandboxed frame; ``observe`` its ``selection`` as any trait."""
+
+        _esm = script
+        page = traitlets.Unicode().tag(sync=True)
+        title = traitlets.Unicode().tag(sync=True)
+        height = traitlets.Int(FRAME_PIXELS).tag(sync=True)
+        selection = traitlets.Dict().tag(sync=True)
+
+    return PageWidget
+
+
+@dataclass(frozen=True)
+class HtmlOutput:
+    """HTML that marimo puts into the cell itself; HTML with scripts would get a low frame."""
+
+    html: str
+
+    def _mime_(self) -> tuple[str, str]:
+        return "text/html", self.html
+
+
+def in_marimo(thing: Any) -> Any:
+    """The widget where anywidget is installed and the page is not too large, else the frame."""
+    if importlib.util.find_spec("anywidget") is not None:
+        try:
+            return widget(thing)
+        except RegardError:  # no page of it, or a large one: what the frame shows instead
+            pass
+    return HtmlOutput(in_notebook(thing).replace(RESIZE, ""))

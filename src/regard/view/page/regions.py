@@ -14,7 +14,7 @@ from regard.engine.call import blocks
 from regard.engine.observation import Observation
 from regard.errors import ArgumentError
 from regard.typing import Array
-from regard.view.page.map_source import HeadIndex, can_subsample, subsampled
+from regard.view.page.maps import HeadIndex, can_subsample, subsampled
 
 Edges = NDArray[Any]
 
@@ -23,8 +23,10 @@ def map_edges(seen: Observation) -> tuple[Edges, Edges]:
     """Edges of a map's rows and columns: those stored with it, else those of ``observe``."""
     rows, columns = (getattr(seen, name, None) for name in ("row_edges", "column_edges"))
     down, across = seen.map.shape[-2:]
-    return (blocks(seen.queries, down) if rows is None else np.asarray(rows),
-            blocks(seen.keys, across) if columns is None else np.asarray(columns))  # fmt: skip
+    return (
+        blocks(seen.queries, down) if rows is None else np.asarray(rows),
+        blocks(seen.keys, across) if columns is None else np.asarray(columns),
+    )
 
 
 @dataclass(frozen=True)
@@ -69,8 +71,12 @@ class RegionCells:
         sides = self.row_edges, self.column_edges
         rows, columns = ([int(side[0]), int(side[-1])] for side in sides)
         spans = [_span(side) for side in sides]
-        return {"rows": rows, "columns": columns, "cells": list(self.values_rc.shape),
-                "spans": spans}  # fmt: skip
+        return {
+            "rows": rows,
+            "columns": columns,
+            "cells": list(self.values_rc.shape),
+            "spans": spans,
+        }
 
 
 def edges(start: int, stop: int, cells: int) -> Array:
@@ -89,7 +95,7 @@ def _span(bounds: Array) -> int:
     return int(len(sizes) * sizes[0] if equal else bounds[-1] - bounds[0])
 
 
-def cell_words(rows: int, columns: int) -> str:
+def describe_cells(rows: int, columns: int) -> str:
     """A description of exact cells, by the largest number of queries and of keys in one."""
     if rows == columns == 1:
         return "exact: every cell is one weight"
@@ -103,18 +109,10 @@ def _up_to(size: int, one: str, many: str) -> str:
     return f"one {one}" if size == 1 else f"up to {size:,} {many}"
 
 
-QUICK = 16_000_000  # weights that can be computed while somebody waits, at 64 features a head
-
-
-THOROUGH = 30 * QUICK  # and while somebody is looking at something else
-
-
-FEWEST = 4  # queries of a cell: a coarser map is better than a sample of fewer
-
-
-ROWS, COLUMNS = 256, 2048  # of a tile that stays near the core
-
-
+QUICK_WEIGHTS = 16_000_000  # computed while the user waits, at 64 features a head
+THOROUGH_WEIGHTS = 30 * QUICK_WEIGHTS  # computed while the user looks at the quick result
+MIN_QUERIES_PER_CELL = 4  # a coarser map is better than a sample of fewer queries
+TILE_ROWS, TILE_COLUMNS = 256, 2048  # a tile that fits the cache
 Check = Callable[[], None]
 
 
@@ -131,7 +129,7 @@ class RowBatch:
     positions: Array | None = None
 
 
-def region_of(
+def region_cells(
     seen: Observation, head: HeadIndex, region: Region, *, thorough: bool, check: Check
 ) -> RegionCells:
     """The cells of a region: exact, sampled or from the map, by the time that is allowed."""
@@ -140,14 +138,14 @@ def region_of(
     if not seen.parts or block >= own:
         return _from_map(seen, head, region)
     wide = max(16, seen.parts[0].width)
-    quick, most = QUICK * 64 // wide, THOROUGH * 64 // wide
+    quick, most = QUICK_WEIGHTS * 64 // wide, THOROUGH_WEIGHTS * 64 // wide
     if region.size > quick and own < 2 * block:  # nearly as fine, exact, and there already
         return _from_map(seen, head, region)
     if region.size <= (most if thorough else quick):
         values_rc = _means(seen, head, _all_rows(region.row_edges), region, check)
         sizes = (np.diff(x).max() for x in (region.row_edges, region.column_edges))
-        return RegionCells(values_rc, region.row_edges, region.column_edges, cell_words(*sizes))
-    thin = quick * block < FEWEST * region.size and own <= 4 * block
+        return RegionCells(values_rc, region.row_edges, region.column_edges, describe_cells(*sizes))
+    thin = quick * block < MIN_QUERIES_PER_CELL * region.size and own <= 4 * block
     if thin or not can_subsample(seen):
         return replace(_from_map(seen, head, region), better=region.size <= most)
     return _sampled(seen, head, region, quick, region.size <= most, check)
@@ -201,7 +199,7 @@ def _means(
 def _all_rows(row_edges: Array) -> list[RowBatch]:
     """Every query, in batches of complete cells with about ROWS queries each."""
     cells = len(row_edges) - 1
-    step = max(1, ROWS * cells // max(1, int(row_edges[-1] - row_edges[0])))
+    step = max(1, TILE_ROWS * cells // max(1, int(row_edges[-1] - row_edges[0])))
     batches = []
     for first in range(0, cells, step):
         block_edges = row_edges[first : first + step + 1]
@@ -223,7 +221,7 @@ def _row_sums(
     cells = len(column_edges) - 1
     first = max(0, int(np.searchsorted(column_edges, reach.start, "right")) - 1)
     last = min(cells, int(np.searchsorted(column_edges, reach.stop, "left")))
-    step = max(1, COLUMNS * cells // max(1, int(column_edges[-1] - column_edges[0])))
+    step = max(1, TILE_COLUMNS * cells // max(1, int(column_edges[-1] - column_edges[0])))
     sums_rc = np.zeros((len(batch.starts), cells))
     for cell in range(first, last, step):
         block_edges = column_edges[cell : min(cell + step, last) + 1]
@@ -262,13 +260,13 @@ def _from_map(seen: Observation, head: HeadIndex, region: Region) -> RegionCells
     means_rc /= np.diff(bounds[0][rows])[:, None]
     means_rc = np.add.reduceat(means_rc, columns[:-1] - columns[0], axis=1)
     row_edges, column_edges = bounds[0][rows], bounds[1][columns]
-    description = _map_words(row_edges, column_edges, bool(seen.parts))
+    description = _describe_map(row_edges, column_edges, bool(seen.parts))
     return RegionCells(means_rc, row_edges, column_edges, description)
 
 
-def _map_words(row_edges: Array, column_edges: Array, fine: bool) -> str:
+def _describe_map(row_edges: Array, column_edges: Array, fine: bool) -> str:
     rows, columns = np.diff(row_edges).max(), np.diff(column_edges).max()
-    description = cell_words(rows, columns)
+    description = describe_cells(rows, columns)
     if fine or rows == columns == 1:
         return description
     return f"{description}; this file holds no query and key, so it can be shown no finer"

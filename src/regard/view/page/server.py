@@ -2,29 +2,91 @@
 
 from __future__ import annotations
 
+import asyncio
 import gzip
 import socket
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, closing, suppress
 from threading import Thread
 from types import FrameType
+from typing import Any
 from urllib.parse import urlencode
 
 import uvicorn
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route, Router
+from uvicorn.protocols.http.h11_impl import H11Protocol
 
+from regard import __version__
 from regard.errors import ArgumentError
 from regard.view.page import routes
-from regard.view.page.access import Access
-from regard.view.page.connections import BoundedProtocol
-from regard.view.page.guard import Guard
+from regard.view.page.access import Access, Guard
 from regard.view.page.jobs import Context
 from regard.view.page.single_file import bundle, modules_in_order, page_style, web_files
 
+REQUEST_SECONDS = 10.0  # to send a complete request, from its first byte or the last response on
+MAX_INCOMPLETE_CONNECTIONS = (
+    128  # beyond it the oldest connection without a complete request is closed
+)
+
+
+class BoundedProtocol(H11Protocol):
+    """An HTTP/1.1 connection that has to send each request completely within some seconds."""
+
+    request_seconds = REQUEST_SECONDS
+    most_incomplete = MAX_INCOMPLETE_CONNECTIONS
+    _timer: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: Any) -> None:
+        """Start the time limit, and end the oldest incomplete connection where there are many."""
+        super().connection_made(transport)
+        self._start_timer()
+        incomplete = [x for x in self.connections if isinstance(x, BoundedProtocol) and x._timer]
+        if len(incomplete) > self.most_incomplete:
+            min(incomplete, key=lambda x: x._deadline).abort()
+
+    def data_received(self, data: bytes) -> None:
+        """Stop the time limit once the request is complete."""
+        super().data_received(data)
+        if self._is_complete():
+            self._stop_timer()
+
+    def on_response_complete(self) -> None:
+        """Start the time limit of the next request."""
+        super().on_response_complete()
+        if not self._is_complete() and not self.transport.is_closing():
+            self._start_timer()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Stop the time limit of a connection that ended."""
+        self._stop_timer()
+        super().connection_lost(exc)
+
+    def abort(self) -> None:
+        """End the connection at once."""
+        self._stop_timer()
+        self.transport.abort()
+
+    def _is_complete(self) -> bool:
+        return bool(self.cycle) and not self.cycle.more_body and not self.cycle.response_complete
+
+    @property
+    def _deadline(self) -> float:
+        return self._timer.when() if self._timer else float("inf")
+
+    def _start_timer(self) -> None:
+        self._stop_timer()
+        self._timer = self.loop.call_later(self.request_seconds, self.abort)
+
+    def _stop_timer(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+
 HOST = "127.0.0.1"
-HEAD = """<link rel="icon" href="icon.svg" type="image/svg+xml">
+PAGE_HEAD = """<link rel="icon" href="icon.svg" type="image/svg+xml">
 <link rel="stylesheet" href="style.css">
 <script type="module" src="app.js"></script>"""
 
@@ -37,9 +99,9 @@ def static_files() -> dict[str, tuple[bytes, str]]:
     files = web_files()
     modules = {name: files[name] for name in modules_in_order(files, "app.js")}
     texts = {
-        "": (files["page.html"].format_map({"head": HEAD, "foot": ""}), "text/html"),
+        "": (files["page.html"].format_map({"head": PAGE_HEAD, "foot": ""}), "text/html"),
         **{name: (text, "text/javascript") for name, text in modules.items()},
-        # The page takes one script: a hundred modules are a hundred requests.
+        # One script instead of a request for each of a hundred modules.
         "app.js": (bundle(files, "app.js"), "text/javascript"),
         "style.css": (page_style(), "text/css"),
         "icon.svg": (files["icon.svg"], "image/svg+xml"),
@@ -70,8 +132,8 @@ def address(port: int, token: str, view: str = "", **state: str) -> str:
 
 def serve(context: Context, bound: socket.socket, ready: Callable[[], None]) -> None:
     """Serve on a bound socket until Ctrl-C; ``ready`` is called once requests can come."""
-    server = server_of(context, bound.getsockname()[1])
-    bound.listen(128)  # from here on a browser waits instead of being turned away
+    server = make_server(context, bound.getsockname()[1])
+    bound.listen(128)  # from here on a browser waits instead of being refused
     ready()
     with closing(bound):
         try:
@@ -80,7 +142,7 @@ def serve(context: Context, bound: socket.socket, ready: Callable[[], None]) -> 
             return
 
 
-def server_of(
+def make_server(
     context: Context, port: int, protocol: type[BoundedProtocol] = BoundedProtocol
 ) -> uvicorn.Server:
     """The server of a context, with its limits."""
@@ -90,7 +152,7 @@ def server_of(
         ws="none",
         lifespan="on",
         log_level="critical",
-        access_log=False,  # its lines would hold the token
+        access_log=False,  # its lines would contain the token
         server_header=False,
         timeout_graceful_shutdown=1,
         limit_concurrency=256,
@@ -113,7 +175,7 @@ class _Server(uvicorn.Server):
 
 
 def bind(port: int = 0) -> socket.socket:
-    """A socket on loopback; port 0 takes any that is free."""
+    """A socket on loopback; port 0 is any free one."""
     bound = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
     bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
@@ -122,7 +184,7 @@ def bind(port: int = 0) -> socket.socket:
         bound.close()
         why = getattr(error, "strerror", None) or str(error)
         raise ArgumentError(
-            f"port {port} cannot be used ({why}): leave --port out to take a free one."
+            f"port {port} cannot be used ({why}): leave out --port for a free one."
         ) from None
     return bound
 
@@ -143,8 +205,6 @@ def _static(content: bytes, media_type: str) -> Callable[[Request], Response]:
 
 
 def _page_route(context: Context) -> Route:
-    from regard import __version__
-
     def page(_: Request) -> JSONResponse:
         names = [path.name for path in context.files]
         return JSONResponse({"version": __version__, "files": names})
@@ -153,6 +213,6 @@ def _page_route(context: Context) -> Route:
 
 
 def _warm_up(context: Context) -> None:
-    """Load the model before the first sentence comes; an error is reported when one does."""
+    """Load the model before the first sentence; the first request reports an error."""
     with suppress(Exception):
-        context.readings.of("I am good.", lambda: None)
+        context.readings.read("I am good.", lambda: None)

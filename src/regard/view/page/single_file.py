@@ -1,8 +1,4 @@
-"""HTML documents in one file: bundled modules, inlined style and data, a content policy.
-
-Every page that regard writes is built here: the exported explorer, the survey report, the frame of
-a notebook cell and the worksheet. Such a file works from disk and loads nothing from anywhere.
-"""
+"""HTML documents in one file: bundled modules, inlined style and data, a content policy."""
 
 from __future__ import annotations
 
@@ -121,7 +117,7 @@ def modules_in_order(modules: Mapping[str, str], entry: str) -> list[str]:
         if name in visited:
             return
         visited.add(name)
-        for imported in imports_of(name, modules[name]):
+        for imported in module_imports(name, modules[name]):
             visit(imported)
         done.append(name)
 
@@ -129,10 +125,10 @@ def modules_in_order(modules: Mapping[str, str], entry: str) -> list[str]:
     return done
 
 
-def imports_of(name: str, module: str) -> list[str]:
+def module_imports(name: str, module: str) -> list[str]:
     """Paths of the modules that a module imports.
 
-    >>> imports_of("read/read.js", 'import { element } from "../lib/dom.js";\\n')
+    >>> module_imports("read/read.js", 'import { element } from "../lib/dom.js";\\n')
     ['lib/dom.js']
     """
     folder = posixpath.dirname(name)

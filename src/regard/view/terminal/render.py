@@ -15,9 +15,8 @@ from rich.text import Text
 
 from regard.textbook.examples.story import Example
 from regard.textbook.steps import Steps
-from regard.view.terminal.examples_text import draw_example
-from regard.view.terminal.steps_text import draw_steps
-from regard.view.terminal.style import NARROWEST, printable
+from regard.view.terminal.steps import draw_example, draw_steps
+from regard.view.terminal.style import MIN_WIDTH, printable
 
 
 @dataclass(frozen=True)
@@ -52,7 +51,7 @@ def as_text(thing: Any, width: int = 80, colour: bool = False) -> str:
     # In a notebook rich would display the text by itself and leave nothing to return.
     console = Console(
         file=page,
-        width=max(NARROWEST, width),
+        width=max(MIN_WIDTH, width),
         force_terminal=colour,
         force_jupyter=False,
         color_system="auto" if colour else None,

@@ -13,8 +13,8 @@ import textwrap
 import unicodedata
 from dataclasses import dataclass
 
-DEFAULT_WIDTH, WIDEST, NARROWEST = 80, 120, 40
-LONGEST_WORD = 12
+DEFAULT_WIDTH, MAX_WIDTH, MIN_WIDTH = 80, 120, 40
+MAX_WORD_COLUMNS = 12
 ELLIPSIS = "…"
 FILLER = "\ufdd0"  # no character of any text: Unicode keeps it for use inside programs
 SHADES = (None, 236, 238, 24, 25, 31, 37, 43, 79, 121)  # xterm's 256 colours, dark to light
@@ -59,7 +59,7 @@ PIPE = TerminalStyle()
 
 def terminal_style() -> TerminalStyle:
     """Style of the standard output: as wide as the terminal, 80 columns in a pipe."""
-    return TerminalStyle(min(WIDEST, terminal_width()), has_colour())
+    return TerminalStyle(min(MAX_WIDTH, terminal_width()), has_colour())
 
 
 def terminal_width() -> int:
@@ -93,7 +93,7 @@ def _printable_character(character: str) -> str:
     return " " if character.isspace() else character.encode("unicode_escape").decode("ascii")
 
 
-def shorten(word: str, longest: int = LONGEST_WORD) -> str:
+def shorten(word: str, longest: int = MAX_WORD_COLUMNS) -> str:
     """A printable word of at most ``longest`` characters.
 
     >>> shorten("Donaudampfschiff")

@@ -47,16 +47,10 @@ def text(value: float, digits: int) -> str:
     return f"{value:.{digits}f}".replace("-", MINUS)
 
 
-MOST_WORDS = 12  # columns that fit across A4
-
-
-MOST_TERMS = 4  # products that one is willing to add up by hand
-
-
-MOST_FEATURES = 3  # columns of the value that are worked out
-
-
-LARGEST = 5.0  # e^5 is 148: beyond it, scores are written less the row's highest
+MAX_WORDS = 12  # columns that fit across A4
+MAX_TERMS = 4  # products to add up by hand
+MAX_FEATURES = 3  # columns of the value that are worked out
+MAX_EXPONENT = 5.0  # e^5 is 148: beyond it the row's highest score is subtracted first
 
 
 @dataclass(frozen=True)
@@ -108,9 +102,15 @@ def round_steps(steps: Steps, head: int, sentence: int, digits: int) -> PrintedN
     output = half_up(rounded @ value, digits)
     true = matrix(steps, "output" if steps.sums is None else "sums", head, sentence)
     rounded_steps = Steps(
-        words=sentence_words(steps, sentence), **vectors, scores=scores, scaled=scaled,
-        masked=masked, weights=rounded, output=output, scale=scale,
-    )  # fmt: skip
+        words=sentence_words(steps, sentence),
+        **vectors,
+        scores=scores,
+        scaled=scaled,
+        masked=masked,
+        weights=rounded,
+        output=output,
+        scale=scale,
+    )
     printed = PrintedNumbers(
         rounded_steps,
         labels(steps, len(weights_qk), sentence),
@@ -136,27 +136,24 @@ def round_steps(steps: Steps, head: int, sentence: int, digits: int) -> PrintedN
 
 def _check(steps: Steps, digits: int) -> None:
     if not isinstance(digits, int) or not 1 <= digits <= 4:
-        raise ArgumentError(f"digits needs a whole number from 1 to 4, but it is {digits!r}.")
+        raise ArgumentError(f"digits must be 1 to 4, got {digits!r}.")
     if steps.softcap:
-        raise ArgumentError("a worksheet needs attention without a softcap, but there is one.")
+        raise ArgumentError("a worksheet cannot show a softcap: leave it out.")
     queries, keys = steps.weights.shape[-2:]
     if queries != keys:
+        raise ArgumentError(f"a worksheet needs as many queries as keys, got {queries} and {keys}.")
+    if keys > MAX_WORDS:
         raise ArgumentError(
-            f"a worksheet needs as many queries as keys, but there are {queries} and {keys}."
-        )
-    if keys > MOST_WORDS:
-        raise ArgumentError(
-            f"a worksheet needs at most {MOST_WORDS} words, so that its tables fit on paper, but "
-            f"there are {keys}: choose a shorter sentence."
+            f"a worksheet has room for {MAX_WORDS} words, got {keys}: choose a shorter sentence."
         )
 
 
 def _first_stage(steps: Steps, head: int, sentence: int) -> str:
     """The first stage to work out: vectors of 64 numbers are too long to multiply by hand."""
     width = matrix(steps, "query", head, sentence).shape[1]
-    if width > MOST_TERMS:
+    if width > MAX_TERMS:
         return "scaled"
-    small = steps.x is not None and steps.x.shape[-1] <= MOST_TERMS
+    small = steps.x is not None and steps.x.shape[-1] <= MAX_TERMS
     return "query" if small and steps.w_query is not None else "scores"
 
 
@@ -169,7 +166,7 @@ def _vectors(
         # Queries and keys that are not printed stay as they are: only their width is used.
         if first == "scores":
             query, key = half_up(query, digits), half_up(key, digits)
-        few = value if value.shape[1] <= MOST_TERMS else value[:, :MOST_FEATURES]
+        few = value if value.shape[1] <= MAX_TERMS else value[:, :MAX_FEATURES]
         return {"query": query, "key": key, "value": half_up(few, digits)}
     x = half_up(matrix(steps, "x", head, sentence), digits)
     vectors = {"x": x}
@@ -204,7 +201,7 @@ def _exponentials(scores: Float64Array, digits: int) -> tuple[Float64Array, Floa
     None of those is above 1, so they get one digit more.
     """
     finite = np.isfinite(scores)
-    if float(np.abs(scores[finite]).max(initial=0)) <= LARGEST:
+    if float(np.abs(scores[finite]).max(initial=0)) <= MAX_EXPONENT:
         return half_up(np.exp(scores), digits), None
     highest = np.where(finite.any(axis=1), scores.max(axis=1), 0.0)
     return half_up(np.exp(scores - highest[:, None]), digits + 1), highest

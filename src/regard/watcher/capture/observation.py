@@ -519,7 +519,9 @@ class StackedCalls:
             scale=call.scale, softcap=call.softcap, **layers[0].segment.arguments
         )
         stack.launch = None
-        started = stack.started = StartedObservation.start(query, key, logsumexp, requested, options)
+        started = stack.started = StartedObservation.start(
+            query, key, logsumexp, requested, options
+        )
         for layer in layers:
             layer.query = layer.key = layer.logsumexp = None
             layer.record = layer.pending = None  # they hold the stack: facts are freed with them

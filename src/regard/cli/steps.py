@@ -1,0 +1,95 @@
+"""regard steps: self-attention on a sentence or on the user's own numbers, step by step."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from regard.cli.io import check_bounds, show, show_json, text_argument
+from regard.errors import ArgumentError
+from regard.text.sheet import load_sheet
+from regard.text.vectors import random_start
+from regard.textbook.steps import Steps, self_attention
+from regard.textbook.why import matrix
+
+MAX_WIDTH = 4_096  # whose three square matrices take 400 MB
+RANDOM_NOTE = (
+    "These vectors and parameters are random (seed {seed}): the mechanism is real, but who looks "
+    "at whom means nothing yet. Meaning comes from training."
+)
+
+
+def steps(
+    sentence: Annotated[str, typer.Argument(help="A sentence in quotes.")] = "",
+    *,
+    width: Annotated[int, typer.Option(help="Size of each word's vector.")] = 8,
+    seed: Annotated[int, typer.Option(help="Random seed.")] = 0,
+    heads: Annotated[int | None, typer.Option(help="Number of heads.", show_default="1")] = None,
+    causal: Annotated[
+        bool, typer.Option("--causal", help="Each word sees only itself and earlier words.")
+    ] = False,
+    vectors: Annotated[
+        Path | None, typer.Option(help="TOML or JSON file with your own words, x and matrices.")
+    ] = None,
+    json: Annotated[bool, typer.Option("--json", help="Print every number as JSON.")] = False,
+) -> None:
+    """Compute self-attention on a sentence and show every intermediate.
+
+    Vectors and parameters are random, or your own with --vectors FILE: words, x, w_query, w_key,
+    w_value, and optionally w_output, heads, causal (see examples/robots.toml).
+    """
+    if bool(sentence) == (vectors is not None):
+        raise ArgumentError(
+            "steps takes either a sentence or --vectors FILE, "
+            + ("not both." if sentence else 'got neither: try regard steps "The cat sat".')
+        )
+    check_bounds("--width", width, 1, MAX_WIDTH)
+    if heads is not None:
+        check_bounds("--heads", heads, 1)
+    if vectors is not None:
+        computed, note = _file_steps(vectors, heads, causal), ""
+    else:
+        sentence = text_argument("sentence", sentence)
+        computed = _random_steps(sentence, width, seed, heads or 1, causal)
+        note = RANDOM_NOTE.format(seed=seed)
+    if json:
+        show_json({**computed.to_dict(), "note": note})
+        return
+    show([computed, *_worked_row(computed), *([note] if note else [])])
+
+
+def _worked_row(computed: Steps) -> list[str]:
+    """One row in words and one number in full, as examples of how to read the rest."""
+    best = int(matrix(computed, "weights")[-1].argmax())
+    return [computed.read(-1), f"One number in full: {computed.why('weights', -1, best)}"]
+
+
+def _random_steps(sentence: str, width: int, seed: int, heads: int, causal: bool) -> Steps:
+    start = random_start(sentence, width, seed)
+    return self_attention(
+        start.x,
+        start.w_query,
+        start.w_key,
+        start.w_value,
+        words=start.words,
+        heads=heads,
+        causal=causal,
+    )
+
+
+def _file_steps(path: Path, heads: int | None, causal: bool) -> Steps:
+    """Steps of a sheet; the command line overrides what the file says."""
+    sheet = load_sheet(path)
+    return self_attention(
+        sheet.x,
+        sheet.w_query,
+        sheet.w_key,
+        sheet.w_value,
+        words=sheet.words,
+        heads=heads or sheet.heads,
+        w_output=sheet.w_output,
+        causal=causal or sheet.causal,
+        mask=sheet.mask,
+    )

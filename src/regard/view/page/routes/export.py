@@ -1,0 +1,126 @@
+"""Save: what the page shows as PDF or as a card, a reading or a file as one page of its own."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from typing import Any
+
+import numpy as np
+from starlette.responses import Response
+from starlette.routing import Route
+
+from regard.errors import ArgumentError
+from regard.textbook.examples import run_example
+from regard.view.figure.picture import Picture
+from regard.view.page.embed import offline_map, offline_page
+from regard.view.page.jobs import Context, Fields, Stop
+from regard.view.page.maps import bounded_integer, open_file
+
+HIDDEN_STEP = -32768  # minus infinity, the score of a hidden key
+STATE_FIELDS = (
+    "part",
+    "layer",
+    "head",
+    "show",
+    "as",
+    "by",
+    "least",
+    "marks",
+    "q",
+    "k",
+    "stage",
+    "cell",
+)
+
+
+def routes(context: Context) -> list[Route]:
+    """pdf of a figure, card of a figure, html of a reading, html of a file's maps."""
+
+    def pdf(fields: Fields, stop: Stop) -> Response:
+        return Response(figure(fields).content(".pdf"), media_type="application/pdf")
+
+    def card(fields: Fields, stop: Stop) -> Response:
+        content = figure({**fields, "kind": "card"}).content(".svg")
+        return Response(content, media_type="image/svg+xml")
+
+    def html(fields: Fields, stop: Stop) -> Response:
+        if "example" in fields:
+            example = run_example(_text(fields, "example"))
+            return Response(offline_page(example.steps), media_type="text/html")
+        sentence, state = fields.get("sentence"), fields.get("state")
+        if not isinstance(sentence, str):
+            raise ArgumentError("sentence must be text.")
+        reading = context.readings.read(sentence, stop.check)
+        state_fields = (
+            {x: state[x] for x in STATE_FIELDS if x in state} if isinstance(state, dict) else {}
+        )
+        state_fields |= {x: fields[x] for x in ("part", "layer", "head", "view") if x in fields}
+        return Response(offline_page(reading, state_fields), media_type="text/html")
+
+    def map_html(fields: Fields, stop: Stop) -> Response:
+        index = bounded_integer("file", fields.get("file"), 0, len(context.files) - 1)
+        return Response(offline_map(open_file(context.files[index])), media_type="text/html")
+
+    return [
+        context.post("/api/export/pdf", pdf),
+        context.post("/api/export/card", card),
+        context.post("/api/export/html", html),
+        context.post("/api/export/map", map_html),
+    ]
+
+
+def figure(fields: Fields) -> Picture:
+    """A figure of web/lib/figure_svg.js as a picture."""
+    names = (_names(fields, "queries"), _names(fields, "keys"))
+    axes = _names(fields, "axes")
+    if len(axes) != 2:
+        raise ArgumentError("axes must be two titles, of the rows and of the columns.")
+    return Picture(
+        _numbers(fields, (len(names[0]), len(names[1]))),
+        names,
+        _text(fields, "kind"),
+        _text(fields, "title"),
+        _text(fields, "caption"),
+        _text(fields, "provenance"),
+        _rows(fields, len(names[0])),
+        (axes[0], axes[1]),
+        _text(fields, "what"),
+    )
+
+
+def _numbers(fields: Fields, shape: tuple[int, int]) -> Any:
+    """Steps of the largest number: two bytes each, or one for its root (web/lib/export.js)."""
+    sqrt = fields.get("sqrt") is True
+    try:
+        content = base64.b64decode(_text(fields, "steps"), validate=True)
+        steps = np.frombuffer(content, np.uint8 if sqrt else "<i2")
+        most = float(fields.get("most", 1.0))
+    except (binascii.Error, TypeError, ValueError):
+        steps, most = np.zeros(0, np.uint8), 1.0
+    if len(steps) != shape[0] * shape[1] or not len(steps) or not 0 < most < np.inf:
+        raise ArgumentError("steps must hold one number for each cell of the figure.")
+    if sqrt:
+        return (most * (steps / 255.0) ** 2).reshape(shape)
+    return np.where(steps == HIDDEN_STEP, -np.inf, steps * (most / 32767)).reshape(shape)
+
+
+def _text(fields: Fields, name: str) -> str:
+    text = fields.get(name)
+    if not isinstance(text, str):
+        raise ArgumentError(f"{name} must be text, got {text!r}.")
+    return text
+
+
+def _names(fields: Fields, name: str) -> tuple[str, ...]:
+    names = fields.get(name)
+    if not isinstance(names, list) or not all(isinstance(one, str) for one in names):
+        raise ArgumentError(f"{name} must be a list of names.")
+    return tuple(names)
+
+
+def _rows(fields: Fields, size: int) -> tuple[int, ...]:
+    rows = fields.get("chosen", [])
+    if not isinstance(rows, list):
+        raise ArgumentError("chosen must be a list of rows.")
+    return tuple(bounded_integer("a chosen row", row, 0, size - 1) for row in rows)

@@ -1,0 +1,128 @@
+"""Map: the files that were opened, any rectangle of their weights, and what a row looks at."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Route
+
+from regard.view.page.jobs import Context, Fields, Stop, numbers
+from regard.view.page.maps import (
+    HeadIndex,
+    Layer,
+    MapSource,
+    bounded_integer,
+    head_parts,
+    head_thumbnails,
+    open_file,
+)
+from regard.view.page.regions import Region, RegionCells, region_cells
+
+MAX_CELLS = 1024  # a side
+
+
+def routes(context: Context) -> list[Route]:
+    """about, heads, thumbnails, region, row and text of the files that the command line named."""
+
+    @lru_cache(maxsize=8)
+    def source(index: int) -> MapSource:
+        return open_file(context.files[index])
+
+    def requested_file(fields: Fields) -> MapSource:
+        return source(bounded_integer("file", fields.get("file"), 0, len(context.files) - 1))
+
+    def about(fields: Fields, stop: Stop) -> Response:
+        return JSONResponse(requested_file(fields).about())
+
+    def heads(fields: Fields, stop: Stop) -> Response:
+        return JSONResponse({"parts": head_parts(requested_file(fields))})
+
+    def thumbnails(fields: Fields, stop: Stop) -> Response:
+        made = head_thumbnails(requested_file(fields), fields.get("part"))
+        return numbers(np.zeros((0, 0, 0, 0)) if made is None else made)
+
+    def region(fields: Fields, stop: Stop) -> Response:
+        return _region(requested_file(fields), fields, stop.check)
+
+    def row(fields: Fields, stop: Stop) -> Response:
+        return JSONResponse(_row(requested_file(fields), fields))
+
+    def text(fields: Fields, stop: Stop) -> Response:
+        layer = requested_file(fields).layer(fields.get("layer", 0))
+        segment = (fields.get("side"), fields.get("from"), fields.get("to"))
+        return JSONResponse({"tokens": layer.text(*segment)})
+
+    return [
+        context.post("/api/map/about", about),
+        context.post("/api/map/heads", heads),
+        context.post("/api/map/thumbnails", thumbnails),
+        context.post("/api/map/region", region),
+        context.post("/api/map/row", row),
+        context.post("/api/map/text", text),
+    ]
+
+
+def _region(file: MapSource, fields: Fields, check: Callable[[], None]) -> Response:
+    """The cells, then what each column received and each row's entropy, in one answer."""
+    layer, index = _head(file, fields)
+    region = Region(
+        _range("rows", fields.get("rows"), layer.seen.queries),
+        _range("columns", fields.get("columns"), layer.seen.keys),
+        _cells(fields.get("cells")),
+    )
+    cells = region_cells(
+        layer.seen, index, region, thorough=fields.get("thorough") is True, check=check
+    )
+    response = numbers(np.concatenate([cells.values_rc.reshape(-1), *_strips(layer, index, cells)]))
+    response.headers["X-Regard-Shown"] = json.dumps(_description(cells, layer))
+    return response
+
+
+def _strips(layer: Layer, index: HeadIndex, cells: RegionCells) -> list[Any]:
+    strips = (
+        layer.strip("received", index, cells.column_edges),
+        layer.strip("entropy", index, cells.row_edges),
+    )
+    return [strip for strip in strips if strip is not None]
+
+
+def _description(cells: RegionCells, layer: Layer) -> dict[str, Any]:
+    return {
+        **cells.geometry(),
+        "what": cells.description,
+        "better": cells.better,
+        "received": "received" in layer.seen.facts,
+        "entropy": "entropy" in layer.seen.facts,
+    }
+
+
+def _row(file: MapSource, fields: Fields) -> dict[str, Any]:
+    layer, index = _head(file, fields)
+    query = bounded_integer("query", fields.get("query"), 0, layer.seen.queries - 1)
+    best = layer.best(index, query)
+    return {"query": query, "keys": [k for k, _ in best], "weights": [w for _, w in best]}
+
+
+def _head(file: MapSource, fields: Fields) -> tuple[Layer, HeadIndex]:
+    layer = file.layer(fields.get("layer", 0))
+    return layer, layer.heads[
+        bounded_integer("head", fields.get("head", 0), 0, len(layer.heads) - 1)
+    ]
+
+
+def _range(name: str, value: Any, size: int) -> tuple[int, int]:
+    start, stop = value if isinstance(value, list) and len(value) == 2 else (None, None)
+    first = bounded_integer(f"the start of {name}", start, 0, size - 1)
+    return first, bounded_integer(f"the end of {name}", stop, first + 1, size)
+
+
+def _cells(value: Any) -> tuple[int, int]:
+    rows, columns = value if isinstance(value, list) and len(value) == 2 else (None, None)
+    return bounded_integer("cells down", rows, 1, MAX_CELLS), bounded_integer(
+        "cells across", columns, 1, MAX_CELLS
+    )

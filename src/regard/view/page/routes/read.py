@@ -1,0 +1,112 @@
+"""Read: a sentence in; words, parts, roles and links out, and weights as numbers on demand."""
+
+from __future__ import annotations
+
+import base64
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Route
+
+from regard.errors import ArgumentError
+from regard.transformer.reading import Reading
+from regard.typing import Array
+from regard.view.page.jobs import Context, Fields, Stop, numbers
+from regard.view.page.maps import THUMBNAIL_CELLS, bounded_integer, shrink
+from regard.view.page.readings import as_page
+from regard.view.page.runs import Run, open_run
+
+
+def routes(context: Context) -> list[Route]:
+    """read, weights, thumbnails."""
+
+    @lru_cache(maxsize=4)
+    def opened(index: int) -> Run:
+        return open_run(context.files[index])
+
+    def requested_run(fields: Fields) -> Run | None:
+        if fields.get("file") is None:
+            return None
+        return opened(bounded_integer("file", fields["file"], 0, len(context.files) - 1))
+
+    def read(fields: Fields, stop: Stop) -> Response:
+        if run := requested_run(fields):
+            return JSONResponse(run.reading | {"file": fields["file"]})
+        quick = fields.get("quick") is True
+        reading = requested_reading(context, fields, stop)
+        page = as_page(reading, quick=quick)
+        return JSONResponse(page | {"first": first_table(reading, page, fields)} if quick else page)
+
+    def weights(fields: Fields, stop: Stop) -> Response:
+        if run := requested_run(fields):
+            return numbers(run.weights(fields))
+        return numbers(table(requested_reading(context, fields, stop), fields))
+
+    def thumbnails(fields: Fields, stop: Stop) -> Response:
+        if run := requested_run(fields):
+            return numbers(run.thumbnails(fields))
+        weights_lhqk = requested_reading(context, fields, stop).weights(
+            part=str(fields.get("part")), by="tokens"
+        )
+        return numbers(shrink(weights_lhqk, THUMBNAIL_CELLS))
+
+    return [
+        context.post("/api/read", read),
+        context.post("/api/weights", weights),
+        context.post("/api/thumbnails", thumbnails),
+    ]
+
+
+def requested_reading(context: Context, fields: Fields, stop: Stop) -> Reading:
+    """The reading of the sentence in a request, with its changes where it has any."""
+    sentence, quick = fields.get("sentence"), fields.get("quick") is True
+    if not isinstance(sentence, str):
+        raise ArgumentError("sentence must be text.")
+    if fields.get("changes"):
+        after: Reading = context.readings.experiment(sentence, fields["changes"], stop.check).after
+        return after
+    return context.readings.read(sentence, stop.check, quick=quick)
+
+
+def first_table(reading: Reading, page: dict[str, Any], fields: Fields) -> dict[str, Any]:
+    """The table that the page draws first, the highlight's unless it asks for another head.
+
+    It comes with the reading: a second request would take as long as the drawing.
+    """
+    config = reading.model.config
+    at = page["highlight"]
+    requested = fields.get("at")
+    if isinstance(requested, dict) and all(
+        type(requested.get(x)) is int and 0 <= requested[x] < most
+        for x, most in (("layer", config.layers), ("head", config.heads))
+    ):
+        at = requested
+    weights_qk = reading.weights(layer=at["layer"], head=at["head"], by="tokens")
+    content = np.ascontiguousarray(weights_qk, "<f4").tobytes()
+    return {
+        "part": "encoder",
+        "layer": at["layer"],
+        "head": at["head"],
+        "rows": weights_qk.shape[0],
+        "columns": weights_qk.shape[1],
+        "weights": base64.b64encode(content).decode(),
+    }
+
+
+def table(reading: Reading, fields: Fields) -> Array:
+    """weights_qk between tokens: of one head, the average of a layer or of all, or rolled out."""
+    part, show = str(fields.get("part")), fields.get("show", "head")
+    layer, head = fields.get("layer"), fields.get("head")
+    if show == "rollout":
+        return reading.rollout(part).tokens_qk
+    if show == "all":
+        return reading.average(part=part).tokens_qk
+    if not isinstance(layer, int):
+        raise ArgumentError(f"layer must be a whole number, got {layer!r}.")
+    if show == "layer":
+        return reading.average(layer, part=part).tokens_qk
+    if not isinstance(head, int):
+        raise ArgumentError(f"head must be a whole number, got {head!r}.")
+    return reading.weights(part=part, layer=layer, head=head, by="tokens")

@@ -1,0 +1,115 @@
+"""Steps: inputs of a head's computation, the layer around it, and the documents' examples."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from threading import Lock
+
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Route
+
+from regard.errors import ArgumentError
+from regard.transformer.reading import Reading
+from regard.transformer.residual import ResidualRun
+from regard.view.page.jobs import Context, Fields, Stop
+from regard.view.page.readings import without_position
+from regard.view.page.steps import (
+    example_data,
+    example_summaries,
+    layer_data,
+    next_words_data,
+    reading_data,
+)
+
+MAX_RUNS = 3  # in float64, cached: both sides of one sentence, and one without positions
+MAX_RUN_TOKENS = 300  # of all of them together; a token takes about half a megabyte
+Key = tuple[str, bool, bool]
+
+
+class ExactRuns:
+    """Recent runs in float64, which every layer is read from, and their next words as sent."""
+
+    def __init__(self) -> None:
+        self._runs: OrderedDict[Key, ResidualRun] = OrderedDict()
+        self._next: dict[Key, bytes] = {}
+        self._lock = Lock()
+
+    def get(self, reading: Reading, *, quick: bool) -> ResidualRun:
+        """The run of a reading, of its English side alone where it is ``quick``."""
+        return self._run(reading, quick)[1]
+
+    def next_words(self, reading: Reading) -> bytes:
+        """Data of a reading's next words."""
+        key, run = self._run(reading, quick=False)
+        content = self._next.get(key)
+        if content is None:
+            content = next_words_data(run).to_bytes()
+            with self._lock:
+                if key in self._runs:
+                    self._next[key] = content
+        return content
+
+    def _is_full(self) -> bool:
+        tokens = [len(x.reading.tokens) + len(x.given) for x in self._runs.values()]
+        return len(tokens) > MAX_RUNS or sum(tokens) > MAX_RUN_TOKENS
+
+    def _run(self, reading: Reading, quick: bool) -> tuple[Key, ResidualRun]:
+        key = (reading.sentence, quick, reading.positions)
+        with self._lock:
+            run = self._runs.setdefault(key, ResidualRun.from_reading(reading))
+            self._runs.move_to_end(key)
+            while len(self._runs) > 1 and self._is_full():
+                oldest, _ = self._runs.popitem(last=False)
+                self._next.pop(oldest, None)
+        return key, run
+
+
+def routes(context: Context) -> list[Route]:
+    """steps, path, next, examples."""
+    runs = ExactRuns()
+
+    def requested_reading(fields: Fields, stop: Stop, part: str) -> Reading:
+        sentence = fields.get("sentence")
+        if not isinstance(sentence, str):
+            raise ArgumentError("sentence must be text.")
+        reading = context.readings.read(sentence, stop.check, quick=part == "encoder")
+        return without_position(reading) if fields.get("position") is False else reading
+
+    def steps(fields: Fields, stop: Stop) -> Response:
+        if "example" in fields:
+            return _binary(example_data(str(fields["example"])).to_bytes())
+        part = str(fields.get("part"))
+        reading = requested_reading(fields, stop, part)
+        numbers = [_number(fields, name) for name in ("layer", "head")]
+        return _binary(reading_data(reading, part, *numbers).to_bytes())
+
+    def path(fields: Fields, stop: Stop) -> Response:
+        part, layer = str(fields.get("part")), _number(fields, "layer") or 0
+        run = runs.get(requested_reading(fields, stop, part), quick=part == "encoder")
+        return _binary(layer_data(run, part, layer).to_bytes())
+
+    def next_words(fields: Fields, stop: Stop) -> Response:
+        return _binary(runs.next_words(requested_reading(fields, stop, "decoder")))
+
+    def examples(fields: Fields, stop: Stop) -> Response:
+        return JSONResponse(example_summaries())
+
+    return [
+        context.post("/api/steps", steps),
+        context.post("/api/path", path),
+        context.post("/api/next", next_words),
+        context.post("/api/examples", examples),
+    ]
+
+
+def _binary(content: bytes) -> Response:
+    return Response(content, media_type="application/octet-stream")
+
+
+def _number(fields: Fields, name: str) -> int | None:
+    number = fields.get(name)
+    if number is None:
+        return None
+    if not isinstance(number, int) or isinstance(number, bool):
+        raise ArgumentError(f"{name} must be a whole number, got {number!r}.")
+    return number
