@@ -1,5 +1,6 @@
 """import regard is light, and its names hold in any order of imports."""
 
+import inspect
 import subprocess
 import sys
 from pathlib import Path
@@ -8,6 +9,7 @@ import pytest
 
 import regard
 
+MODULES = ("errors", "distributed")
 HEAVY = ("torch", "rich", "typer", "sentencepiece", "safetensors", "matplotlib", "transformers")
 
 
@@ -25,7 +27,7 @@ def test_nothing_heavy_is_imported(use):
     assert fresh(code) == "[]"
 
 
-@pytest.mark.parametrize("name", regard.__all__)
+@pytest.mark.parametrize("name", [x for x in regard.__all__ if x not in MODULES])
 def test_no_folder_or_file_has_the_name_of_a_public_function(name):
     # A folder that git left behind for its bytecode is not one of ours.
     package = Path(regard.__file__).parent
@@ -48,3 +50,22 @@ def test_help_imports_nothing_heavy():
 def test_an_unknown_name():
     code = "import regard\ntry: regard.attend\nexcept AttributeError as error: print(error)"
     assert fresh(code) == "module 'regard' has no attribute 'attend'"
+
+
+def test_dir_lists_the_public_names_and_nothing_else():
+    assert dir(regard) == sorted(regard.__all__)
+
+
+FUNCTIONS = [name for name in regard.__all__ if name[0].islower() and name not in MODULES]
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_a_public_signature_is_short(name):
+    """What ``help`` shows first is one readable line or two."""
+    assert len(f"{name}{inspect.signature(getattr(regard, name))}") < 300
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_a_public_function_lists_its_keywords(name):
+    kinds = {x.kind for x in inspect.signature(getattr(regard, name)).parameters.values()}
+    assert inspect.Parameter.VAR_KEYWORD not in kinds

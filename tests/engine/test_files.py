@@ -31,9 +31,9 @@ def test_every_fact_comes_back_to_the_bit(tmp_path, dtype: type) -> None:
         np.testing.assert_array_equal(again.facts[name], fact)
         assert again.facts[name].dtype == fact.dtype
     np.testing.assert_array_equal(again.profile.weight, seen.profile.weight)
-    assert (again.cost, again._leading, again.queries, again.keys) == (
+    assert (again.cost, again.head_shape, again.queries, again.keys) == (
         seen.cost,
-        seen._leading,
+        seen.head_shape,
         seen.queries,
         seen.keys,
     )

@@ -76,7 +76,7 @@ def test_rows_of_the_map_sum_to_1_or_to_0_where_nobody_sees_anything(engine, cal
     edges = blocks(queries, side)
     live = sees(call)[1] > 0
     expected = [live[..., a:b].any(axis=-1) for a, b in itertools.pairwise(edges)]
-    assert seen.map.shape == (*seen._leading, len(edges) - 1, len(blocks(keys, side)) - 1)
+    assert seen.map.shape == (*seen.head_shape, len(edges) - 1, len(blocks(keys, side)) - 1)
     sums = np.moveaxis(seen.map.sum(axis=-1), -1, 0)
     np.testing.assert_allclose(sums, expected, atol=from_sums(call, seen))
 
@@ -198,7 +198,7 @@ def test_best_weights_are_the_largest_of_the_row_and_stand_at_their_keys(engine,
     seen = observed(call, engine, top=number, **engine.asked)
     best, allowed = seen.top(), slack(call)
     rows = np.pad(
-        seen.tile(slice(None), slice(None)), [(0, 0)] * len(seen._leading) + [(0, 0), (0, 1)]
+        seen.tile(slice(None), slice(None)), [(0, 0)] * len(seen.head_shape) + [(0, 0), (0, 1)]
     )
     np.testing.assert_allclose(
         best.weights, np.take_along_axis(rows, best.keys, axis=-1), atol=allowed

@@ -296,7 +296,7 @@ def test_norm_weighted_readings_observations_and_pictures_agree(reading, part):
     np.testing.assert_allclose(weights_lhqk[1, 2], carried_qk, atol=1e-6)
     for seen in (reading.observe(1, 2, part=part, weighted="norm"),
                  reading.observe(1, part=part, weighted="norm")):  # fmt: skip
-        tile_qk = seen.tile(slice(None), slice(None), 2 if seen._leading else None)
+        tile_qk = seen.tile(slice(None), slice(None), 2 if seen.head_shape else None)
         np.testing.assert_allclose(tile_qk, carried_qk, atol=1e-5)
     picture = reading.picture(1, 2, part=part, by="tokens", weighted="norm", kind="heatmap")
     np.testing.assert_array_equal(picture.weights, weights_lhqk[1, 2])

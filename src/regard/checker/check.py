@@ -54,7 +54,7 @@ from regard.checker.report import (
     Finding,
     Report,
 )
-from regard.errors import ArgumentError, count
+from regard.errors import ArgumentError, count, suggest_keywords
 
 RESULTS_DIFFER = "results that differ between two calls"
 INPUTS_CHANGED = "inputs changed in place"
@@ -64,6 +64,7 @@ EMPTY_ROW_UNIFORM = "a row that may see nothing gives a uniform row"
 REPEATED_CALLS = 3
 
 
+@suggest_keywords
 def check(
     function: Callable[..., Any],
     *,

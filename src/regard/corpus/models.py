@@ -217,7 +217,7 @@ class WatchedObserver:
         self.about = type(model).__name__
         self.first, self.last = _special_tokens(tokenizer)
         seen = self._try("a")
-        self.heads_of_layers = [seen[key]._leading[-1] for key in seen.names]
+        self.heads_of_layers = [seen[key].head_shape[-1] for key in seen.names]
         self.heads = tuple(
             HeadKey(key.part, key.layer, head)
             for key, heads in zip(seen.names, self.heads_of_layers, strict=True)

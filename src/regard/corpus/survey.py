@@ -21,7 +21,7 @@ from regard.corpus.shards import DOCUMENTS, Shard, Shards, write_failed
 from regard.corpus.totals import Totals, total
 from regard.display import TextDisplay, render
 from regard.engine.profile import bands_within
-from regard.errors import ArgumentError
+from regard.errors import ArgumentError, suggest_keywords
 
 ENGINES = ("local", "ray")
 BatchStream = Callable[[], Iterable[DocumentBatch]]
@@ -54,6 +54,7 @@ class Survey(TextDisplay):
     report: dict[str, Any]
 
 
+@suggest_keywords
 def survey(
     corpus: Corpus,
     *,

@@ -182,7 +182,7 @@ class WindowSums:
         start, compared = 0, []
         for key in seen.names:
             layer = seen[key]
-            heads = slice(start, start + layer._leading[-1])
+            heads = slice(start, start + layer.head_shape[-1])
             self._set_layer(window, heads, layer)
             compared.append(_compared_weights(layer))
             start = heads.stop
@@ -273,7 +273,7 @@ def _compared_weights(layer: LayerObservation) -> Array:
     """``beyond_sink`` of a layer whose query and key were kept, (h, x)."""
     few = slice(0, min(COMPARED_TOKENS, layer.queries)), slice(0, min(COMPARED_TOKENS, layer.keys))
     weights_hqk = layer.tile(*few)
-    heads = slice(0, layer._leading[-1])
+    heads = slice(0, layer.head_shape[-1])
     visible_hqk = layer.parts[0].visibility.visible(heads, *few) if layer.parts else None
     return beyond_sink(weights_hqk, visible_hqk)
 

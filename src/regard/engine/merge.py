@@ -30,10 +30,10 @@ def merge(first: Observation, second: Observation) -> Observation:
     """
     first._check_mergeable()
     second._check_mergeable()
-    if (first._leading, first.queries) != (second._leading, second.queries):
+    if (first.head_shape, first.queries) != (second.head_shape, second.queries):
         raise ArgumentError(
             "merge must get two observations of the same queries, got axes "
-            f"{(*first._leading, first.queries)} and {(*second._leading, second.queries)}."
+            f"{(*first.head_shape, first.queries)} and {(*second.head_shape, second.queries)}."
         )
     _check_same_queries(first, second)
     logsumexp = np.logaddexp(first.logsumexp, second.logsumexp)

@@ -188,7 +188,7 @@ class Observation(NotebookDisplay):
         return (
             tile_hqk[0]
             if head is not None
-            else tile_hqk.reshape(*self._leading, *tile_hqk.shape[1:])
+            else tile_hqk.reshape(*self.head_shape, *tile_hqk.shape[1:])
         )
 
     def row(self, query: int, head: Head = None) -> NDArray[Any]:
@@ -246,7 +246,7 @@ class Observation(NotebookDisplay):
         return "map" in self.facts and self._fact_shape("map")[-2:] == (self.queries, self.keys)
 
     @property
-    def _leading(self) -> tuple[int, ...]:
+    def head_shape(self) -> tuple[int, ...]:
         """The caller's leading axes, heads last."""
         return self._fact_shape("logsumexp")[:-1]
 
@@ -280,15 +280,15 @@ class Observation(NotebookDisplay):
         return self.facts[name]
 
     def _heads(self, head: Head) -> slice:
-        total = int(np.prod(self._leading, dtype=int))
+        total = int(np.prod(self.head_shape, dtype=int))
         if head is None:
             return slice(0, total)
         head_index = head if isinstance(head, tuple) else (head,)
         try:
-            index = int(np.ravel_multi_index(head_index, self._leading or (1,)))
+            index = int(np.ravel_multi_index(head_index, self.head_shape or (1,)))
         except ValueError:
             raise ArgumentError(
-                f"head must be an index into the leading axes {self._leading}, got {head!r}."
+                f"head must be an index into the leading axes {self.head_shape}, got {head!r}."
             ) from None
         return slice(index, index + 1)
 
@@ -354,7 +354,7 @@ MAX_SUMMARY_ITEMS = 8
 
 def summary(seen: Observation) -> str:
     """A summary in plain text: sizes, cost, heads by entropy, most received keys, distances."""
-    heads = int(np.prod(seen._leading, dtype=int))
+    heads = int(np.prod(seen.head_shape, dtype=int))
     sizes = count(heads, "head"), count(seen.queries, "query", "queries"), count(seen.keys, "key")
     weights = heads * seen.queries * seen.keys
     lines = [
@@ -368,7 +368,7 @@ def summary(seen: Observation) -> str:
 
 
 def _head_names(seen: Observation) -> list[str]:
-    head_indices = np.ndindex(*seen._leading) if seen._leading else [()]
+    head_indices = np.ndindex(*seen.head_shape) if seen.head_shape else [()]
     return [", ".join(str(i) for i in head_index) or "0" for head_index in head_indices]
 
 

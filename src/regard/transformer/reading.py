@@ -12,7 +12,7 @@ import numpy as np
 from regard.blas import one_blas_thread
 from regard.display import NotebookDisplay, render
 from regard.engine.call import carried_norms, check_weighted
-from regard.errors import ArgumentError
+from regard.errors import ArgumentError, suggest_keywords
 from regard.experiments.because import ScoreDecomposition
 from regard.experiments.changes import ChangeableText, Progress
 from regard.experiments.effects import Effects
@@ -438,6 +438,7 @@ class Reading(ChangeableText, NotebookDisplay):
         return check_number("head", head, self.model.config.heads)
 
 
+@suggest_keywords
 def read(
     sentence: str,
     *,

@@ -60,7 +60,7 @@ class LayerObservation(Observation):
 
     def mean_weights(self) -> NDArray[np.float64]:
         """The mean of all heads, (q, k), from blocks of rows: all heads at once may not fit."""
-        heads = int(np.prod(self._leading))
+        heads = int(np.prod(self.head_shape))
         mean_qk = np.empty((self.queries, self.keys))
         at_once = max(1, MAX_WEIGHTS_AT_ONCE // max(1, heads * self.keys))
         for start in range(0, self.queries, at_once):
@@ -99,18 +99,18 @@ class LayerObservation(Observation):
             )
         part = self.parts[0]
         sums = sums_by_span(part, self.logsumexp.reshape(part.heads, -1), edges[0], edges[1])
-        return np.asarray(sums.reshape(self._leading) / max(1, edges[0][1] - edges[0][0]))
+        return np.asarray(sums.reshape(self.head_shape) / max(1, edges[0][1] - edges[0][0]))
 
     def head(self, head: int) -> LayerObservation:
         """The facts of one head alone."""
-        if not self._leading:
+        if not self.head_shape:
             raise ArgumentError(f"{self.name} is one head already.")
-        if not -self._leading[-1] <= head < self._leading[-1]:
+        if not -self.head_shape[-1] <= head < self.head_shape[-1]:
             raise ArgumentError(
-                f"{self.name} has {self._leading[-1]} heads, counted from 0, so there is no head "
+                f"{self.name} has {self.head_shape[-1]} heads, counted from 0, so there is no head "
                 f"{head}."
             )
-        one: LayerObservation = picked(self, head % self._leading[-1])
+        one: LayerObservation = picked(self, head % self.head_shape[-1])
         return one
 
     def _span_index(self, span: Span) -> int | None:

@@ -543,7 +543,7 @@ class Seen(ChangeableText, NotebookDisplay):
                 for part, (queries, keys) in texts.items()
             },
             "layers": [
-                {**key._asdict(), "heads": self[key]._leading[-1], "notes": list(self[key].notes)}
+                {**key._asdict(), "heads": self[key].head_shape[-1], "notes": list(self[key].notes)}
                 for key in self.names
             ],
             "paths": {path: list(key) for path, key in self.paths.items()},
@@ -587,7 +587,7 @@ class Seen(ChangeableText, NotebookDisplay):
         queries, columns = self.texts(chosen)
         coordinates = {
             "layer": np.array([key.layer for key in keys]),
-            "head": np.arange(layers[0]._leading[-1]),
+            "head": np.arange(layers[0].head_shape[-1]),
             "query_token": np.array(queries.tokens),
             "key_token": np.array(columns.tokens),
         }

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from regard.errors import ArgumentError, BackendError
+from regard.errors import ArgumentError, BackendError, suggest_keywords
 from regard.experiments.changes import Change, Changeable
 from regard.experiments.selection import HeadSelection, Numbers
 from regard.text.link_file import LinkedSentence, read_links
@@ -57,6 +57,7 @@ NOTHING_SEEN = (
 )
 
 
+@suggest_keywords
 def watch(
     model: Any = None,
     *,

@@ -39,7 +39,7 @@ def test_a_fact_that_was_read_is_released():
 def test_shapes_are_known_before_anything_is_read():
     seen = observed()
     size = seen._device_bytes
-    assert (seen.queries, seen._leading, seen._fact_shape("map")) == (30, (2,), (2, 4, 4))
+    assert (seen.queries, seen.head_shape, seen._fact_shape("map")) == (30, (2,), (2, 4, 4))
     assert seen._device_bytes == size
 
 

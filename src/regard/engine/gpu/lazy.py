@@ -35,7 +35,7 @@ class LazyFacts(FactsLike):
         leading: tuple[int, ...],
     ) -> None:
         self._values: dict[str, Any] = dict(tensors)
-        self._dtype, self.check, self._leading = dtype, check, leading
+        self._dtype, self.check, self.head_shape = dtype, check, leading
 
     def __getitem__(self, name: str) -> Array:
         if is_tensor(self._values[name]):
@@ -66,7 +66,7 @@ class LazyFacts(FactsLike):
     def fact_shape(self, name: str) -> tuple[int, ...]:
         """The shape of a fact, known without a copy."""
         value = self._values[name]
-        return (*self._leading, *value.shape[1:]) if is_tensor(value) else tuple(value.shape)
+        return (*self.head_shape, *value.shape[1:]) if is_tensor(value) else tuple(value.shape)
 
     def tensor(self, name: str) -> Any:
         """The fact on the device, without a copy; an array once it was read."""
@@ -76,7 +76,7 @@ class LazyFacts(FactsLike):
     def without(self, name: str) -> LazyFacts:
         """All facts but one, without a copy."""
         others = {other: value for other, value in self._values.items() if other != name}
-        return LazyFacts(others, self._dtype, self.check, self._leading)
+        return LazyFacts(others, self._dtype, self.check, self.head_shape)
 
     def __reduce__(self) -> tuple[type[ArrayFacts], tuple[dict[str, Array]]]:
         return ArrayFacts, (dict(self),)  # a deep copy or a pickle is on the host

@@ -91,7 +91,7 @@ class RankObservation(Observation):
     @property
     def received_mean(self) -> NDArray[Any]:
         """As received, as a mean over the queries that could see the key; 0 where none could."""
-        heads = int(np.prod(self._leading, dtype=int))
+        heads = int(np.prod(self.head_shape, dtype=int))
         audience = np.concatenate(
             [visibility.audience(heads) for visibility in self.visibilities], axis=-1
         )
@@ -108,7 +108,7 @@ class RankObservation(Observation):
     def picture(self, head: Head = None, **options: Any) -> Picture:
         """Picture of the map of the whole sequence; options as for ``Observation.picture``."""
         queries, keys = self.sequence_sizes
-        logsumexp = np.broadcast_to(0.0, (*self._leading, queries))
+        logsumexp = np.broadcast_to(0.0, (*self.head_shape, queries))
         facts = ArrayFacts(logsumexp=logsumexp, map=self.map)
         return Observation(facts, None, (), keys, self.cost).picture(head, **options)
 
@@ -130,7 +130,7 @@ class RankObservation(Observation):
         return f"<pre>{escape(str(self))}</pre>"
 
     def __str__(self) -> str:
-        heads = int(np.prod(self._leading, dtype=int))
+        heads = int(np.prod(self.head_shape, dtype=int))
         lines = [
             f"One rank's slice of an observation: {heads:,} heads, {self.queries:,} queries "
             f"({_runs(self.query_positions)}), {self.keys:,} keys ({_runs(self.key_positions)}).",

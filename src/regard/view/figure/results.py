@@ -110,7 +110,7 @@ def observation_picture(seen: Observation, head: Head, options: dict[str, Any]) 
     ``between`` are two spans of tokens, (start, stop) each: every weight from the first to the
     second, such as from a question to its passage.
     """
-    index = head if head is not None else (0,) * len(seen._leading) or None
+    index = head if head is not None else (0,) * len(seen.head_shape) or None
     between = options.pop("between", None)
     if between is not None:
         return _picture_between(seen, index, between, options)
@@ -122,7 +122,7 @@ def observation_picture(seen: Observation, head: Head, options: dict[str, Any]) 
     single = weights.shape == (seen.queries, seen.keys)
     edges = [np.arange(size + 1) for size in weights.shape] if single else map_edges(seen)
     name = getattr(seen, "name", "")
-    number = f"head {_index_text(index)}" if seen._leading else ""
+    number = f"head {_index_text(index)}" if seen.head_shape else ""
     how = "norm-weighted" if NOTE in seen.notes else ""
     title = ", ".join(x for x in (name, number, how) if x)
     return Picture(
@@ -154,7 +154,7 @@ def _picture_between(
     ]
     written = [f"{start} to {stop - 1}" for start, stop in spans]
     name = getattr(seen, "name", "")
-    number = f"head {_index_text(index)}" if seen._leading else ""
+    number = f"head {_index_text(index)}" if seen.head_shape else ""
     title = ", ".join(x for x in (name, number, f"queries {written[0]}, keys {written[1]}") if x)
     return Picture(
         weights.reshape(weights.shape[-2:]),

@@ -91,7 +91,7 @@ class Layer:
     @cached_property
     def heads(self) -> tuple[HeadIndex, ...]:
         """The index of each head in the leading axes."""
-        return tuple(np.ndindex(*self.seen._leading)) if self.seen._leading else (None,)
+        return tuple(np.ndindex(*self.seen.head_shape)) if self.seen.head_shape else (None,)
 
     def about(self) -> dict[str, Any]:
         """Names and sizes for the page."""
@@ -194,7 +194,7 @@ def head_labels(layers: list[tuple[LayerKey, LayerObservation]]) -> dict[str, An
     """The label of each head's measures, short and in full; None where nothing was measured."""
     if any(layer.measures is None for _, layer in layers):
         return {"roles": None, "described_roles": None}
-    heads = layers[0][1]._leading[-1]
+    heads = layers[0][1].head_shape[-1]
     labels = [row.label for row in report(layers).rows]
     described = [labels[at : at + heads] for at in range(0, len(labels), heads)]
     roles = [[label.partition(":")[0] for label in row] for row in described]

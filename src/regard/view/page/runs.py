@@ -202,7 +202,7 @@ def _part(part: str, layers: list[tuple[LayerKey, LayerObservation]]) -> dict[st
         "title": part,
         "about": TITLES.get(part, ""),
         "layers": len(layers),
-        "heads": first._leading[-1],
+        "heads": first.head_shape[-1],
         "causal": False,
         "steps": False,
         "query": _side(first.query_text),

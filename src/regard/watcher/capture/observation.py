@@ -220,7 +220,7 @@ def pending_facts(
         if late is not None:
             yield sentence, _pending_map(late, index, segment, options, tokens_k)
             continue
-        own: Observation = seen if len(seen._leading) == 1 else picked(seen, index)
+        own: Observation = seen if len(seen.head_shape) == 1 else picked(seen, index)
         device_bytes: int = 0
         checks: tuple[DeferredCheck, ...] = ()
         if not (keep or options.spans):
@@ -241,7 +241,7 @@ def _pending_map(
 
     def make() -> SentenceFacts:
         seen = late.observation()
-        own: Observation = seen if len(seen._leading) == 1 else picked(seen, index)
+        own: Observation = seen if len(seen.head_shape) == 1 else picked(seen, index)
         return sentence_facts(own, segment, options, False, tokens_k)
 
     share = len(segment.sentences)

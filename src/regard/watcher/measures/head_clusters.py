@@ -91,7 +91,7 @@ def cluster_heads(
             f"seen.clusters(part={layers[0][0].part!r})."
         )
     heads = tuple(
-        HeadNumbers(*key, head) for key, layer in layers for head in range(layer._leading[-1])
+        HeadNumbers(*key, head) for key, layer in layers for head in range(layer.head_shape[-1])
     )
     weights_hqk = np.concatenate([_rows(layer) for _, layer in layers])
     visible_qk = (weights_hqk > 0).any(axis=0).astype(np.float64)

@@ -104,7 +104,7 @@ def report(layers: Sequence[tuple[LayerKey, LayerObservation]]) -> HeadReport:
     for key, seen in layers:
         if seen.measures is None:
             raise NotAskedError("the report needs measures, and this file does not hold them.")
-        rows += [_row(key, seen, seen.measures, head) for head in range(seen._leading[-1])]
+        rows += [_row(key, seen, seen.measures, head) for head in range(seen.head_shape[-1])]
     return HeadReport(tuple(rows))
 
 
@@ -143,7 +143,7 @@ AXES = {
 
 def stacked_arrays(keys: list[LayerKey], layers: list[LayerObservation]) -> dict[str, Array]:
     """Facts and measures of layers of one size as single arrays."""
-    shapes = {(layer._leading, layer.queries, layer.keys) for layer in layers}
+    shapes = {(layer.head_shape, layer.queries, layer.keys) for layer in layers}
     if len(shapes) > 1:
         raise ArgumentError(
             f"arrays needs layers of one size, and those of {keys[0].part} differ in heads or "
@@ -245,7 +245,7 @@ def _by_layer(seen: Seen, make: Callable[[LayerObservation], Columns]) -> Column
         layer = seen[key]
         columns = make(layer)
         real_x = columns.pop("_real", None)
-        heads = layer._leading[-1]
+        heads = layer.head_shape[-1]
         size = len(next(iter(columns.values()))) if real_x is None else len(real_x)
         head_x = np.repeat(np.arange(heads), size // heads)
         head_x = head_x if real_x is None else head_x[real_x]
@@ -257,7 +257,7 @@ def _by_layer(seen: Seen, make: Callable[[LayerObservation], Columns]) -> Column
 
 def _every(layer: LayerObservation, values_x: Array) -> Array:
     """The same for every head."""
-    return np.tile(values_x, layer._leading[-1])
+    return np.tile(values_x, layer.head_shape[-1])
 
 
 def _tokens(layer: LayerObservation, axis: int) -> Array:

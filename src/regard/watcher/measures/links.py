@@ -273,7 +273,7 @@ def _weights(watching: Watching, sentence: LinkedSentence, trials: _Trials) -> A
     )
     trials.causal = trials.causal or part == "decoder"
     trials.heads = tuple(
-        HeadNumbers(*key, head) for key, x in layers for head in range(x._leading[-1])
+        HeadNumbers(*key, head) for key, x in layers for head in range(x.head_shape[-1])
     )
     return np.asarray(mean_wt @ weights_hqk @ member_wt.T)
 

@@ -163,10 +163,10 @@ class LayerPair:
         cls, key: LayerKey, one: LayerObservation, other: LayerObservation
     ) -> LayerPair | None:
         """Align the tokens of a layer of two runs; None where they have none in common."""
-        if one._leading != other._leading:
+        if one.head_shape != other.head_shape:
             raise ArgumentError(
-                f"both runs must have the same number of heads: {key} has {one._leading[-1]} and "
-                f"{other._leading[-1]}."
+                f"both runs must have the same number of heads: {key} has {one.head_shape[-1]} and "
+                f"{other.head_shape[-1]}."
             )
         rows, columns = (
             aligned_positions(_text(getattr(one, x)), _text(getattr(other, x)))

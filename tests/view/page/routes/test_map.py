@@ -116,7 +116,7 @@ def test_mistakes_are_explained(client, mistake):
 
 def test_heads_and_their_small_pictures(client, seen):
     (part,) = ask(client, "heads", file=0).json()["parts"]
-    assert (part["layers"], part["heads"]) == (1, int(np.prod(seen._leading)))
+    assert (part["layers"], part["heads"]) == (1, int(np.prod(seen.head_shape)))
     answer = ask(client, "thumbnails", file=0, part=part["name"])
     shape = tuple(int(size) for size in answer.headers["x-regard-shape"].split(","))
     thumbnails = np.frombuffer(answer.content, "<f4").reshape(shape)
