@@ -167,6 +167,7 @@ def _by_head(measures: list[Any], name: str) -> Array:
 
 
 def as_dataset(values: Mapping[str, Array], coordinates: Mapping[str, Array]) -> Any:
+    """An xarray.Dataset with named axes."""
     xarray: Any = importlib.import_module("xarray")
     axes = {"query_token": ("query",), "key_token": ("key",)}
     return xarray.Dataset(
