@@ -1,5 +1,6 @@
 """docs/features.md: all features in order, every command, option, function and link there is."""
 
+import ast
 import re
 from pathlib import Path
 
@@ -17,8 +18,10 @@ from regard.view.page.single_file import web_files
 from regard.watcher.layer import LayerObservation
 from regard.watcher.seen import Seen
 
-DOCS = Path(__file__).parents[1] / "docs"
-ROW = re.compile(r"^\| (\d+) \| ([^|]+) \| (yes|partly|no) \| ([^|]+) \|$", re.MULTILINE)
+TESTS = Path(__file__).parent
+DOCS = TESTS.parent / "docs"
+ROW = re.compile(r"^\| (\d+) \| ([^|]+) \| (yes|partly|no) \| ([^|]+) \|([^|]*)\|$", re.MULTILINE)
+UNTESTED = {59}  # that somebody maintains it
 ROWS = ROW.findall((DOCS / "features.md").read_text(encoding="utf-8"))
 CLASSES = {x.__name__: x for x in (Observation, Steps, Reading, Picture, LayerObservation, Seen)}
 VIEWS = ("Read", "Steps", "Map", "Learn", "Save")
@@ -26,13 +29,11 @@ VIEWS = ("Read", "Steps", "Map", "Learn", "Save")
 
 def test_every_feature_has_an_answer():
     assert [int(number) for number, *_ in ROWS] == list(range(1, 60))
-    answers = [answer for _, _, answer, _ in ROWS]
-    assert answers.count("yes") >= 55
 
 
 @pytest.mark.parametrize("row", ROWS, ids=[x[0] for x in ROWS])
 def test_the_names_of_a_feature_exist(row):
-    *_, answer, where = row
+    *_, answer, where, _ = row
     names = re.findall(r"`([^`]+)`", where)
     links = re.findall(r"\]\(([^)]+)\)", where)
     assert all((DOCS / link).exists() for link in links)
@@ -40,6 +41,15 @@ def test_the_names_of_a_feature_exist(row):
         assert names or links or any(view in where for view in VIEWS) or "shows itself" in where
     for name in names:
         assert exists(name), f"{name} does not exist"
+
+
+@pytest.mark.parametrize("row", ROWS, ids=[x[0] for x in ROWS])
+def test_a_yes_is_shown_by_a_test(row):
+    number, _, answer, _, shown = row
+    if answer == "yes" and int(number) not in UNTESTED:
+        path, _, name = shown.strip().strip("`").partition("::")
+        tree = ast.parse((TESTS / path).read_text(encoding="utf-8"))
+        assert name in {x.name for x in tree.body if isinstance(x, ast.FunctionDef)}
 
 
 def test_the_commands_of_the_lesson_exist_and_its_scenes_have_their_numbers():

@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from regard.engine.native.library import native_state
+
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 PROSE = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")])
@@ -31,6 +33,8 @@ PARTS = [
 
 @pytest.mark.parametrize(("page", "part"), PARTS, ids=lambda x: getattr(x, "name", x))
 def test_a_made_part_is_what_the_project_gives(page: Path, part: str) -> None:
+    if part == "walks" and native_state().level is None:
+        pytest.skip("the walks are those with native kernels, and there are none here")
     text = page.read_text()
     found = re.search(rf"<!-- {part} -->\n(.*?)\n<!-- /{part} -->", text, flags=re.DOTALL)
     assert found is not None, f"{part} has no end mark"

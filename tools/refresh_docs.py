@@ -14,12 +14,13 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from tools import model_docs
+from tools import model_docs, walks
 
 ROOT = Path(__file__).parent.parent
 PAGES = (
     ROOT / "README.md",
     ROOT / "docs/benchmarks.md",
+    ROOT / "docs/design.md",
     ROOT / "docs/check.md",
     ROOT / "docs/model-card.md",
     ROOT / "docs/experiments.md",
@@ -326,6 +327,7 @@ PARTS = {
     "reading": lambda: capture(SENTENCE, until="Came from"),
     "robots": lambda: capture("example", "robots"),
     "tree": tree,
+    "walks": walks.in_the_design,
     "attention": attention_figures,
     **model_docs.PARTS,
 }
