@@ -8,6 +8,7 @@ import sys
 import textwrap
 import threading
 from collections.abc import Callable
+from itertools import groupby
 from pathlib import Path
 from types import CodeType, FrameType
 from typing import Any
@@ -120,7 +121,11 @@ def line(name: str) -> str:
     """One walk as an item of a Markdown list, files in order of first entry."""
     command = [sys.executable, __file__, name]
     trace = subprocess.run(command, capture_output=True, text=True, check=True).stdout.split()
-    text = f"- **`{name}`**, {len(trace)} files: {' → '.join(trace)}."
+    steps = (
+        f"{folder or 'regard'}: {', '.join(path.rpartition('/')[2] for path in paths)}"
+        for folder, paths in groupby(trace, lambda path: path.rpartition("/")[0])
+    )
+    text = f"- **`{name}`**, {len(trace)} files. {'; '.join(steps)}."
     return textwrap.fill(text, 100, subsequent_indent="  ", break_on_hyphens=False)
 
 
