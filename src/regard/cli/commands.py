@@ -24,7 +24,6 @@ class Command:
     is_factory: bool = False
 
     def function(self) -> Callable[..., Any]:
-        """Import the function."""
         module, _, function = self.target.partition(":")
         try:
             imported: Callable[..., Any] = getattr(import_module(module), function)

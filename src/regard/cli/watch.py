@@ -347,11 +347,9 @@ class WatchOptions:
 
     @property
     def changes(self) -> bool:
-        """Whether something is changed."""
         return any((self.ablate, self.knock_out, self.redirect))
 
     def applied(self, watching: Watching) -> Watching:
-        """The same watch with the changes."""
         for text in self.ablate:
             layer, head, part = HeadNumber.parse_with_layer("--ablate", text)
             watching = watching.ablate(layer, head, part=part, to=self.to)

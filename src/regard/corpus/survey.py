@@ -154,7 +154,6 @@ class SurveyJob:
     folder: Path
 
     def batches(self, finished: frozenset[int]) -> Iterator[DocumentBatch]:
-        """The batches that are not finished yet."""
         every = self.sampling.batches(documents(self.sources))
         return (batch for batch in every if batch.number not in finished)
 
@@ -173,7 +172,6 @@ class SurveyJob:
             return self._write_report(report, parts)
 
     def _run_batches(self, engine: Engine, finished: set[int], progress: ProgressCallback) -> None:
-        """Write every batch that is not finished yet."""
         shards = Shards(self.folder)
         expected = self.sampling.expected(count_documents(self.sources))
         earlier = min(expected, len(finished) * self.sampling.batch)

@@ -218,7 +218,6 @@ class PdfPaint:
         self.images: list[Image] = []
 
     def opacity(self, share: float) -> str:
-        """Name of the graphics state with this opacity."""
         if share not in self.opacities:
             self.opacities.append(share)
         return f"G{self.opacities.index(share)}"

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from regard.engine.files import check_header, mapped_arrays, unread
+from regard.engine.files import file_errors
 from regard.errors import ArgumentError, NotAskedError, count
 from regard.heads.links import CAUTION
 from regard.heads.rollout import rolled_out
@@ -19,10 +19,10 @@ from regard.view.page.maps import (
     THUMBNAIL_CELLS,
     bounded_integer,
     head_labels,
+    open_stored,
     shrink,
 )
 from regard.watcher.capture.runs import LayerKey
-from regard.watcher.files.watched_file import FORMAT, VERSION, StoredLayers
 from regard.watcher.layer import LayerObservation
 from regard.watcher.media.image_grids import ImageGrid
 from regard.watcher.media.picture_bytes import FramedPicture
@@ -241,13 +241,13 @@ def _text(words: list[str]) -> str:
 class Run:
     """One text of a watched model: its reading, and weights of any head on demand."""
 
-    def __init__(self, seen: Seen) -> None:
-        self._seen = seen
+    def __init__(self, seen: Seen, path: Path) -> None:
+        self._seen, self._path = seen, path
 
     @cached_property
     def reading(self) -> dict[str, Any]:
-        """The run in the shape of a reading (web/lib/api.js)."""
-        return watched_reading(self._seen)
+        with file_errors(self._path):
+            return watched_reading(self._seen)
 
     def weights(self, fields: Mapping[str, Any]) -> Array:
         """weights_qk between tokens: of one head, or the average of a layer or of all."""
@@ -283,13 +283,12 @@ class Run:
 
 def readable_run(path: Path) -> Run | None:
     """The run of a file where the Read view can show it: one short text, with every weight."""
-    header, arrays = mapped_arrays(path)
-    if not isinstance(header, dict) or header.get("format") != FORMAT:
+    seen = open_stored(path)
+    if not isinstance(seen, Seen):
         return None
-    check_header(header, path, FORMAT, VERSION)
-    seen = Seen(StoredLayers(header, arrays, unread))
-    one = seen.sentence(0) if seen.sentences > 1 else seen
-    return Run(one) if is_readable(one) else None
+    with file_errors(path):
+        one = seen.sentence(0) if seen.sentences > 1 else seen
+        return Run(one, path) if is_readable(one) else None
 
 
 def open_run(path: Path) -> Run:

@@ -46,7 +46,6 @@ class StepsData:
     more: Mapping[str, Any] = field(default_factory=dict)
 
     def to_bytes(self) -> bytes:
-        """As the page takes it."""
         shapes, blocks, start = {}, [], 0
         for name, array in self.matrices.items():
             shapes[name] = [*array.shape, start]

@@ -21,6 +21,7 @@ from regard.view.page.maps import (
     head_thumbnails,
     open_file,
 )
+from regard.view.page.readings import text_field
 from regard.view.page.regions import Region, RegionCells, region_cells
 
 MAX_CELLS = 1024  # a side
@@ -43,7 +44,7 @@ def routes(context: Context) -> list[Route]:
         return JSONResponse({"parts": head_parts(requested_file(fields))})
 
     def thumbnails(fields: Fields, stop: Stop) -> Response:
-        made = head_thumbnails(requested_file(fields), fields.get("part"))
+        made = head_thumbnails(requested_file(fields), text_field(fields, "part"))
         return numbers(np.zeros((0, 0, 0, 0)) if made is None else made)
 
     def region(fields: Fields, stop: Stop) -> Response:
