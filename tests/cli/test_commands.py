@@ -14,7 +14,7 @@ from tests.helpers.command_line import command_here
 import regard
 from regard.checker.sandbox import load
 from regard.cli import main, with_command
-from regard.cli.commands import COMMANDS, Command
+from regard.cli.commands import COMMANDS
 from regard.errors import ArgumentError
 
 ROBOTS = Path(__file__).parents[2] / "examples" / "robots.toml"
@@ -315,13 +315,6 @@ def test_ctrl_c_in_a_survey_says_how_to_go_on(monkeypatch, capsys, tmp_path, ter
     written = capsys.readouterr().err
     assert caught.value.code == 130
     assert written.endswith(advice) if terminal else written == ""
-
-
-def test_a_command_that_this_version_lacks():
-    absent = Command("survey", "regard.cli.no_such_file:survey", "", "")
-    with pytest.raises(ArgumentError) as error:
-        absent.function()
-    assert str(error.value) == "the command 'survey' is not in this version."
 
 
 def test_a_closed_pipe_is_quiet():

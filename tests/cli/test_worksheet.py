@@ -103,7 +103,7 @@ def test_words_are_counted_before_anything_is_computed(capsys, monkeypatch, opti
 
 
 def test_words_of_a_sheet_are_counted_before_anything_is_computed(capsys, monkeypatch, tmp_path):
-    monkeypatch.setattr("regard.cli.worksheet.self_attention", None)
+    monkeypatch.setattr("regard.cli.steps.self_attention", None)
     sheet = {"words": ["a"] * 13, "x": [[1]] * 13, **MATRICES}
     (tmp_path / "own.json").write_text(json.dumps(sheet))
     message = "a worksheet has room for 12 words, got 13: choose a shorter sentence."

@@ -10,7 +10,7 @@ import typer
 
 from regard.cli.io import check_bounds, sentence_argument, show, show_json
 from regard.errors import ArgumentError
-from regard.text.sheet import load_sheet
+from regard.text.sheet import Sheet, load_sheet
 from regard.text.vectors import random_start, split
 from regard.textbook.steps import Steps, self_attention
 from regard.textbook.why import matrix
@@ -92,9 +92,13 @@ def _random_steps(sentence: str, width: int, seed: int, heads: int, causal: bool
 
 
 def _file_steps(path: Path, heads: int | None, causal: bool) -> Steps:
-    """Steps of a sheet; the command line overrides what the file says."""
     sheet = load_sheet(path)
     _check_words(len(sheet.words), heads or sheet.heads)
+    return sheet_steps(sheet, heads, causal)
+
+
+def sheet_steps(sheet: Sheet, heads: int | None = None, causal: bool = False) -> Steps:
+    """Steps of a sheet; the command line overrides what the file says."""
     return self_attention(
         sheet.x,
         sheet.w_query,

@@ -15,11 +15,12 @@ from regard.cli.io import (
     text_argument,
     write_standard_output,
 )
+from regard.cli.steps import sheet_steps
 from regard.errors import ArgumentError
 from regard.text.sheet import load_sheet
 from regard.text.vectors import split
 from regard.textbook.examples import EXAMPLES, run_example
-from regard.textbook.steps import Steps, self_attention
+from regard.textbook.steps import Steps
 from regard.view.worksheet.arithmetic import check_words
 from regard.view.worksheet.worksheet import Worksheet, by_hand
 
@@ -111,14 +112,4 @@ def _model_steps(sentence: str, layer: int | None, head: str | None) -> tuple[St
 def _file_steps(path: Path) -> Steps:
     sheet = load_sheet(path)
     check_words(len(sheet.words))
-    return self_attention(
-        sheet.x,
-        sheet.w_query,
-        sheet.w_key,
-        sheet.w_value,
-        words=sheet.words,
-        heads=sheet.heads,
-        w_output=sheet.w_output,
-        causal=sheet.causal,
-        mask=sheet.mask,
-    )
+    return sheet_steps(sheet)

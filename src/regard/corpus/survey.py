@@ -110,26 +110,15 @@ def survey(
     -------
     Survey
     """
-    _require(engine)
-    spec, sampling = _model_spec(model, window, gpus), Sampling(limit, sample, seed, batch)
-    job = SurveyJob(_sources(corpus, field), spec, sampling, Path(out))
-    return job.run(_engine(engine, _workers(workers), address, gpus), restart, progress)
-
-
-def _require(engine: str) -> None:
     need("pyarrow")
     if engine not in ENGINES:
         raise ArgumentError(f"engine must be 'local' or 'ray', got {engine!r}.")
-
-
-def _model_spec(model: str | os.PathLike[str] | None, window: int | None, gpus: float) -> ModelSpec:
-    device = "cuda" if gpus else "cpu"
-    return ModelSpec(None if model is None else os.fspath(model), window, device)
-
-
-def _sources(corpus: Corpus, field: str) -> list[CorpusFile]:
+    folder = None if model is None else os.fspath(model)
+    spec = ModelSpec(folder, window, device="cuda" if gpus else "cpu")
+    sampling = Sampling(limit, sample, seed, batch)
     entries = [corpus] if isinstance(corpus, str | os.PathLike) else list(corpus)
-    return find_sources(entries, field)
+    job = SurveyJob(find_sources(entries, field), spec, sampling, Path(out))
+    return job.run(_engine(engine, _workers(workers), address, gpus), restart, progress)
 
 
 def _engine(name: str, workers: int, address: str | None, gpus: float) -> Engine:
@@ -193,7 +182,6 @@ class SurveyJob:
 
 
 def _failed(shards: Shards, parts: Iterable[int]) -> Iterator[dict[str, list[Any]]]:
-    """The documents that were left out, part by part."""
     names = ["document", "source", "entry", "failed"]
     for part in parts:
         columns = shards.columns(DOCUMENTS, part, names)

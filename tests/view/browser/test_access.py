@@ -54,7 +54,7 @@ def test_a_busy_server_is_asked_again(stranger):
 def test_without_the_token_a_sentence_is_all_there_is(stranger):
     answer = stranger.goto("/#steps?from=robots")
     assert answer.status == 403
-    assert "open the address that regard open printed" in stranger.content()
+    assert "open the address that `regard open` printed" in stranger.content()
 
 
 def test_the_browser_is_started_with_a_private_file(stranger, served, monkeypatch, tmp_path):

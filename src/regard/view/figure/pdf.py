@@ -164,7 +164,6 @@ def drawn(text: str) -> Iterator[str]:
 
 
 def _letter(letter: str, bold: bool) -> tuple[str, int, int]:
-    """Font, code and width of a letter that some font has."""
     font = "F2" if bold else "F1"
     if letter in WIDTHS[font]:
         return font, letter.encode("cp1252")[0], WIDTHS[font][letter]

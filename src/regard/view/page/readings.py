@@ -290,8 +290,8 @@ def _part(reading: Reading, part: str) -> dict[str, Any]:
         "layers": sizes.layers,
         "heads": sizes.heads,
         "causal": part == "decoder",
-        "query": _side(queries, language[id(queries)]),
-        "key": _side(keys, language[id(keys)]),
+        "query": page_side(queries, language[id(queries)]),
+        "key": page_side(keys, language[id(keys)]),
         **_roles(roles, sizes.layers, sizes.heads),
         "ways": ["head", "layer", "all", *(() if part == "cross" else ("rollout",))],
         "thumbnail": [
@@ -302,7 +302,8 @@ def _part(reading: Reading, part: str) -> dict[str, Any]:
     }
 
 
-def _side(side: TokenizedText, language: str) -> dict[str, Any]:
+def page_side(side: TokenizedText, language: str = "") -> dict[str, Any]:
+    """A text in the shape of web/lib/api.js."""
     return {
         "language": language,
         "tokens": list(side.tokens),

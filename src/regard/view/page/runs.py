@@ -15,13 +15,8 @@ from regard.heads.links import CAUTION
 from regard.heads.rollout import rolled_out
 from regard.text.words import TokenizedText
 from regard.typing import Array
-from regard.view.page.maps import (
-    THUMBNAIL_CELLS,
-    bounded_integer,
-    head_labels,
-    open_stored,
-    shrink,
-)
+from regard.view.page.maps import THUMBNAIL_CELLS, bounded_integer, head_labels, open_stored, shrink
+from regard.view.page.readings import page_side
 from regard.watcher.capture.runs import LayerKey
 from regard.watcher.layer import LayerObservation
 from regard.watcher.media.image_grids import ImageGrid
@@ -145,6 +140,7 @@ def _image(
 
 
 MAX_TOKENS = 1024
+NO_TEXT = TokenizedText((), (), (), ())
 TITLES = {
     "encoder": "the input looks at itself",
     "decoder": "the text looks at what came before it",
@@ -167,7 +163,7 @@ def watched_reading(seen: Seen) -> dict[str, Any]:
         name_patches(part, images)
         mark_generated(part, seen)
     return {
-        "sentence": _text(parts[0]["query"]["words"]),
+        "sentence": " ".join(parts[0]["query"]["words"]),
         "translation": "",
         "quick": False,
         "notes": [_numbering(layers), *authorship(parts)],
@@ -205,21 +201,11 @@ def _part(part: str, layers: list[tuple[LayerKey, LayerObservation]]) -> dict[st
         "heads": first.head_shape[-1],
         "causal": False,
         "steps": False,
-        "query": _side(first.query_text),
-        "key": _side(first.key_text),
+        "query": page_side(first.query_text or NO_TEXT),
+        "key": page_side(first.key_text or NO_TEXT),
         **head_labels(layers),
         "ways": ["head", "layer", "all", *(("rollout",) if has_rollout(layers) else ())],
         "thumbnail": [min(24, first.queries), min(24, first.keys)],
-    }
-
-
-def _side(side: TokenizedText | None) -> dict[str, Any]:
-    text = side or TokenizedText((), (), (), ())
-    return {
-        "language": "",
-        "tokens": list(text.tokens),
-        "words": list(text.words),
-        "word_of_token": list(text.word_of_token),
     }
 
 
@@ -232,10 +218,6 @@ def _numbering(layers: dict[str, list[tuple[LayerKey, LayerObservation]]]) -> st
             listed = ", ".join(map(str, numbers))
             notes.append(f"of the {part} the model's layers {listed}, numbered from 0 here")
     return f"Watched: {'; '.join(notes)}." if notes else "All watched layers are here."
-
-
-def _text(words: list[str]) -> str:
-    return " ".join(words)
 
 
 class Run:

@@ -17,14 +17,7 @@ from regard.errors import count
 from regard.textbook.digits import tidy
 from regard.textbook.examples.story import Claim, Example, Numbers
 from regard.textbook.steps import Steps
-from regard.textbook.why import (
-    BETWEEN_WORDS,
-    has_heads,
-    labels,
-    matrix,
-    sentence_words,
-    sizes,
-)
+from regard.textbook.why import BETWEEN_WORDS, has_heads, labels, matrix, sentence_words, sizes
 from regard.typing import Float64Array
 from regard.view.terminal.style import ELLIPSIS, shorten
 
@@ -197,7 +190,6 @@ def _stage_label(steps: Steps, name: str, head: int, shape: tuple[int, ...]) -> 
 
 
 def _opening(steps: Steps) -> str:
-    """The sentence, and the true shape of everything."""
     sentences, heads = sizes(steps)
     words = sentence_words(steps)
     listed = f"tokens ({len(words)}): {' '.join(words)}\n" if words and sentences == 1 else ""

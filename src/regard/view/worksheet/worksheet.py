@@ -190,7 +190,6 @@ def _matrix(width: int, random: np.random.Generator) -> Float64Array:
 
 
 def _faults(steps: Steps) -> int:
-    """Number of scores that are huge and of rows that are too flat or too sharp."""
     largest_q = steps.weights.max(axis=1)
     dull = (largest_q < CLEAR_WEIGHT_RANGE[0]) | (largest_q > CLEAR_WEIGHT_RANGE[1])
     return int((np.abs(steps.scaled) > MAX_SCORE).sum() + dull.sum())
@@ -269,7 +268,6 @@ def worksheet(
 
 
 def _clearest_row(printed: PrintedNumbers) -> int:
-    """The row whose largest weight is furthest above its second; the first such."""
     weights = printed.steps.weights
     if weights.shape[1] < 2:
         return 0
@@ -343,7 +341,6 @@ def _head(sheet: Worksheet) -> str:
 
 
 def _rounding(sheet: Worksheet) -> str:
-    """The rule of rounding, in a sentence."""
     digits, finer = sheet.printed.digits, sheet.printed.highest_q is not None
     rest = f", but powers of e to {digits + 1}" if finer else ""
     return (
