@@ -86,7 +86,7 @@ def command() -> Callable[..., None]:
     shown, output, experiment = "Options", "Output", "Experiments"
     return with_options(
         read,
-        sentence=typer.Argument(help="An English sentence in quotes."),
+        sentence=typer.Argument(help="An English sentence in quotes; - reads the standard input."),
         layer=option(shown, help="Layer to show."),
         head=option(shown, help="Head to show: 3.6 is layer 3, head 6; or 6 with --layer 3."),
         word=option(shown, "--from", help="Word whose attention to show."),

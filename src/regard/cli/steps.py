@@ -24,7 +24,9 @@ RANDOM_NOTE = (
 
 
 def steps(
-    sentence: Annotated[str, typer.Argument(help="A sentence in quotes.")] = "",
+    sentence: Annotated[
+        str, typer.Argument(help="A sentence in quotes; - reads the standard input.")
+    ] = "",
     *,
     width: Annotated[int, typer.Option(help="Size of each word's vector.")] = 8,
     seed: Annotated[int, typer.Option(help="Random seed.")] = 0,

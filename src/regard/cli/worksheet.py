@@ -34,7 +34,9 @@ WORKED_ROWS = {"robots": "robots", "good": "I", "cat": "The"}  # the rows that t
 
 
 def worksheet(
-    sentence: Annotated[str, typer.Argument(help="A short sentence in quotes.")] = "",
+    sentence: Annotated[
+        str, typer.Argument(help="A short sentence in quotes; - reads the standard input.")
+    ] = "",
     *,
     example: Annotated[
         str, typer.Option(help="Use a published example: robots, good or cat.")

@@ -154,7 +154,7 @@ def _weights_between(
 ) -> tuple[Array, Names, str, str]:
     """The same of the weights that the tokens of one span give to those of another."""
     spans = _spans(between, (seen.queries, seen.keys))
-    weights = np.asarray(seen.tile(*(slice(*span) for span in spans), index), np.float64)
+    weights = np.asarray(seen.tile(slice(*spans[0]), slice(*spans[1]), index), np.float64)
     rows, columns = (
         tuple(text[slice(*span)]) if text else tuple(map(str, range(*span)))
         for text, span in zip(texts, spans, strict=True)
