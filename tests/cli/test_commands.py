@@ -11,9 +11,10 @@ from pathlib import Path
 import pytest
 from tests.helpers.command_line import command_here
 
+import regard
 from regard.checker.sandbox import load
 from regard.cli import main, with_command
-from regard.cli.commands import COMMANDS, Command
+from regard.cli.commands import COMMANDS
 from regard.errors import ArgumentError
 
 ROBOTS = Path(__file__).parents[2] / "examples" / "robots.toml"
@@ -68,6 +69,7 @@ def test_help_lists_the_options_of_the_main_command_in_sections():
         ("read", ["Arguments", "Options", "Output", "Experiments"]),
         ("watch", ["Arguments", "Options", "Report and files", "Experiments"]),
         ("survey", ["Arguments", "Options", "Execution"]),
+        ("check", ["Arguments", "The function", "Limits", "Report", "Options"]),
     ],
 )
 def test_long_help_has_sections(command, sections):
@@ -92,7 +94,7 @@ def test_no_arguments_give_help():
 
 
 def test_version():
-    assert shown("--version", run=in_a_fresh_process) == "regard 0.1.0\n"
+    assert shown("--version", run=in_a_fresh_process) == f"regard {regard.__version__}\n"
 
 
 def test_steps_shows_shapes_and_says_that_random_means_nothing():
@@ -315,13 +317,6 @@ def test_ctrl_c_in_a_survey_says_how_to_go_on(monkeypatch, capsys, tmp_path, ter
     assert written.endswith(advice) if terminal else written == ""
 
 
-def test_a_command_that_this_version_lacks():
-    absent = Command("survey", "regard.cli.no_such_file:survey", "", "")
-    with pytest.raises(ArgumentError) as error:
-        absent.function()
-    assert str(error.value) == "the command 'survey' is not in this version."
-
-
 def test_a_closed_pipe_is_quiet():
     run = subprocess.Popen(
         [*REGARD, "example", "all"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=PLAIN
@@ -353,3 +348,14 @@ def test_a_terminal_without_the_signs_still_shows():
     run = in_a_fresh_process("steps", "a b", "--width", "2", PYTHONIOENCODING="ascii")
     assert (run.returncode, run.stderr) == (0, "")
     assert "scores / ?2" in run.stdout
+
+
+@pytest.mark.parametrize(("options", "most"), [
+    ([], "4,096 words"), (["--heads", "4"], "2,048 words with 4 heads"),
+], ids=["one head", "four heads"])  # fmt: skip
+def test_steps_count_words_before_anything_is_computed(monkeypatch, capsys, options, most):
+    monkeypatch.setattr("regard.cli.steps.random_start", None)
+    with pytest.raises(SystemExit) as left:
+        main(["steps", "word " * 5_000, *options])
+    message = f"steps must have at most {most}, got 5,000: choose a shorter text."
+    assert (left.value.code, capsys.readouterr().err) == (2, f"error: {message}\n")

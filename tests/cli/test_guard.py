@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+import regard
 from regard.cli.guard import guarded
 
 REGARD = [sys.executable, "-m", "regard"]
@@ -121,7 +122,7 @@ def test_an_output_that_takes_nothing(redirection, message):
 @NEEDS_POSIX
 def test_a_closed_error_stream_changes_nothing():
     done = run(["sh", "-c", f'"{sys.executable}" -m regard --version 2>&-'])
-    assert (done.returncode, done.stdout) == (0, b"regard 0.1.0\n")
+    assert (done.returncode, done.stdout) == (0, f"regard {regard.__version__}\n".encode())
 
 
 @NEEDS_POSIX

@@ -1,5 +1,6 @@
 """The command: a page for people, JSON for programs, one line for what cannot be read."""
 
+import io
 import json
 
 import pytest
@@ -172,3 +173,20 @@ def test_an_option_alone_is_refused_as_one(capsys):
     status, _, error = run_shipped(capsys, "--nonsense")
     assert status == 2
     assert "No such option: --nonsense" in error
+
+
+def test_a_hyphen_reads_the_sentence_from_the_standard_input(run, monkeypatch):
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(f"{SENTENCE}\n".encode())))
+    assert run("-") == run(SENTENCE)
+
+
+@pytest.mark.parametrize(("content", "message"), [
+    (b"", "a sentence must have at least one word"),
+    (b"caf\xe9", "the standard input must be text in UTF-8."),
+    (b"dog " * 2**20, "the standard input must be a sentence, got more than 1,048,576 bytes."),
+], ids=["empty", "latin-1", "endless"])  # fmt: skip
+def test_a_standard_input_that_is_no_sentence(run, monkeypatch, content, message):
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(content)))
+    status, out, err = run("-")
+    assert (status, out) == (2, "")
+    assert err.startswith(f"error: {message}")

@@ -92,22 +92,22 @@ def test_a_model_of_text_and_images(folders, capsys, tmp_path):
 
 WRONG = [
     (("vit", "--image", "gone.jpg"),
-     "gone.jpg needs to be an image file, but: No such file or directory."),
+     "gone.jpg must be an image file: No such file or directory."),
     (("vit", "--image", "note.jpg"),
-     "note.jpg needs to be an image, but it cannot be read as one."),
+     "note.jpg must be an image, and it cannot be read as one."),
     (("bare", "--image", "cat.jpg"),
-     "bare needs the processor of its images beside the model, but it has none of "
+     "bare must hold the processor of its images with the model, and it has none of "
      "preprocessor_config.json, processor_config.json: save it there with "
      "processor.save_pretrained."),
     (("bert", "a cat", "--image", "cat.jpg"),
-     "--image needs a model that takes images, but bert is a model of type 'bert': leave --image "
+     "--image needs a model that takes images, and bert is a model of type 'bert': leave --image "
      "out, or take another folder."),
     (("vit", "a cat", "--image", "cat.jpg"),
-     "ViTModel reads no text, but one is given: leave it out."),
+     "ViTModel reads no text, and one is given: leave it out."),
     (("vit", "--image", "cat.jpg", "--generate", "3"),
      "--generate needs a model that generates text; ViTModel only reads it."),
     (("llava", "--image", "cat.jpg"),
-     "LlavaForConditionalGeneration needs a text beside its image, as in regard watch FOLDER "
+     "LlavaForConditionalGeneration needs a text with its image, as in regard watch FOLDER "
      '"What is this?" --image cat.jpg.'),
     (("vit", "--image", "cat.jpg", "--head", "3"),
      "--head must be a layer and a head, such as 3.6 or cross.3.6, got '3'."),
@@ -116,7 +116,7 @@ WRONG = [
     (("vit", "--image", "cat.jpg", "--save", "a.gif"),
      "--save must end in .png, .svg, .json, .html or .regard, got 'a.gif'."),
     (("nothing", "--image", "cat.jpg"),
-     "a model of images needs to be a folder with a config.json, but nothing is none."),
+     "a model of images must be a folder with a config.json, and nothing has none."),
 ]  # fmt: skip
 
 

@@ -1,10 +1,13 @@
 """regard worksheet, as a user meets it."""
 
+import json
 from pathlib import Path
 
 import pytest
 
 from regard.cli import main
+
+MATRICES = {"w_query": [[1]], "w_key": [[1]], "w_value": [[1]]}
 
 
 def run(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str, str]:
@@ -85,3 +88,34 @@ def test_own_numbers_and_every_row(capsys):
 def test_wrong_options_are_one_line(capsys, monkeypatch, tmp_path, arguments, message):
     monkeypatch.chdir(tmp_path)
     assert run(capsys, *arguments) == (2, "", message + "\n")
+
+
+@pytest.mark.parametrize("options", [[], ["--head", "3.6"]], ids=["by hand", "of the model"])
+def test_words_are_counted_before_anything_is_computed(capsys, monkeypatch, options):
+    def computed(*_: object, **__: object) -> None:
+        raise AssertionError("computed")
+
+    monkeypatch.setattr("regard.view.worksheet.worksheet.self_attention", computed)
+    monkeypatch.setattr("regard.transformer.reading.read", computed)
+    message = "a worksheet has room for 12 words, got 30000: choose a shorter sentence."
+    arguments = ["word " * 30_000, *options, "--save", "-"]
+    assert run(capsys, *arguments) == (2, "", f"error: {message}\n")
+
+
+def test_words_of_a_sheet_are_counted_before_anything_is_computed(capsys, monkeypatch, tmp_path):
+    monkeypatch.setattr("regard.cli.steps.self_attention", None)
+    sheet = {"words": ["a"] * 13, "x": [[1]] * 13, **MATRICES}
+    (tmp_path / "own.json").write_text(json.dumps(sheet))
+    message = "a worksheet has room for 12 words, got 13: choose a shorter sentence."
+    arguments = ["--vectors", str(tmp_path / "own.json"), "--save", "-"]
+    assert run(capsys, *arguments) == (2, "", f"error: {message}\n")
+
+
+def test_control_characters_of_words_are_printed_as_escapes(capsys, tmp_path):
+    sheet = {"words": ["a\x1b[2Jb", "c\x9b"], "x": [[1], [2]], **MATRICES}
+    (tmp_path / "own.json").write_text(json.dumps(sheet))
+    status, out, _ = run(capsys, "--vectors", str(tmp_path / "own.json"), "--out", "-")
+    assert status == 0
+    assert r"a\x1b[2Jb" in out
+    assert r"c\x9b" in out
+    assert not {"\x1b", "\x9b"} & set(out)

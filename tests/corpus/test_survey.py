@@ -1,13 +1,16 @@
 """The report says what the rows say, whoever did the work, and a run goes on where it stopped."""
 
 import json
+import shutil
 
 import numpy as np
+import numpy.testing as npt
 import pytest
 from tests.helpers.command_line import run_each
 
 from regard.corpus.batches import batch_measures
 from regard.corpus.readers import Document
+from regard.corpus.shards import Shards
 from regard.corpus.totals import HISTOGRAM_BINS
 from regard.corpus.windows import MEASURE_NAMES, HeadKey, Window, WindowSums
 from regard.errors import ArgumentError, FileError
@@ -247,12 +250,28 @@ def test_nothing_readable_at_all(surveyed, tmp_path):
     assert str(nothing).endswith("\n\nNo document was measured.")
 
 
-def test_a_broken_part_is_named(surveyed, tmp_path):
-    out = tmp_path / "out"
-    surveyed(out)
-    (out / "sums" / "part-0000003.npz").write_bytes(b"broken")
-    with pytest.raises(FileError, match=r"part-0000003.npz' cannot be read as a file of a survey"):
+@pytest.mark.parametrize("kind", ["heads", "documents", "sums"])
+@pytest.mark.parametrize("damage", ["broken", "empty", "lost", "a folder", "of another survey"])
+def test_a_broken_part_is_named(undisturbed, surveyed, tmp_path, kind, damage):
+    out = shutil.copytree(undisturbed.folder, tmp_path / "out")
+    path = Shards(out).path(kind, 3)
+    other = Shards(out).path(kind, 4).read_bytes()
+    path.unlink()
+    if damage == "a folder":
+        path.mkdir()
+    elif damage != "lost":
+        path.write_bytes({"broken": b"broken", "empty": b"", "of another survey": other}[damage])
+    if (kind, damage) == ("heads", "lost"):
+        return  # not finished: it is measured again
+    with pytest.raises(FileError, match=r"part-0000003\.\w+' cannot be read as a file of a survey"):
         surveyed(out)
+
+
+def test_a_file_that_is_no_part_is_left_alone(surveyed, tmp_path):
+    out = tmp_path / "out"
+    report = surveyed(out).report
+    (out / "heads" / "part-one.parquet").write_bytes(b"")
+    assert surveyed(out).report == report
 
 
 def test_windows_add_up_to_documents():
@@ -273,3 +292,48 @@ def test_windows_add_up_to_documents():
     named = [[found.pieces[t] if t >= 0 else None for t in row[0]] for row in found.most_token_nhx]
     assert named == [["16", "13", "15"], ["17", "18", None]]
     assert found.sums["windows"] == 3
+
+
+@pytest.mark.parametrize("kind", ["heads", "documents", "sums"])
+def test_one_flipped_bit_anywhere_in_a_part_is_named(undisturbed, tmp_path, kind):
+    shards = Shards(shutil.copytree(undisturbed.folder, tmp_path / "out"))
+    path = shards.path(kind, 3)
+    content = path.read_bytes()
+    for at in range(0, len(content), max(1, len(content) // 60)):
+        damaged = bytearray(content)
+        damaged[at] ^= 1 << at % 8
+        path.write_bytes(damaged)
+        try:
+            sums = shards.sums(3)
+        except FileError as error:
+            assert str(path) in str(error)  # noqa: PT017
+        else:  # a byte of the archive that nothing depends on, such as a date
+            assert kind == "sums"
+            path.write_bytes(content)
+            for name, array in shards.sums(3).items():
+                npt.assert_array_equal(sums[name], array)
+
+
+def test_a_damaged_part_ends_the_same_call_again(surveyed, tmp_path):
+    out = tmp_path / "out"
+    surveyed(out)
+    path = out / "heads" / "part-0000003.parquet"
+    damaged = bytearray(path.read_bytes())
+    damaged[len(damaged) // 3] ^= 4
+    path.write_bytes(damaged)
+    with pytest.raises(FileError) as error:
+        surveyed(out)
+    assert str(error.value) == (
+        f"{str(path)!r} cannot be read as a file of a survey (its bytes are not those that were "
+        "written): delete the part of this number under heads/ and run the survey again."
+    )
+    path.unlink()
+    surveyed(out)
+
+
+def test_an_older_survey_without_checksums_can_still_be_read(undisturbed, tmp_path):
+    shards = Shards(shutil.copytree(undisturbed.folder, tmp_path / "out"))
+    sums = shards.sums(3)
+    np.savez_compressed(shards.path("sums", 3), **sums)
+    for name, array in shards.sums(3).items():
+        npt.assert_array_equal(sums[name], array)

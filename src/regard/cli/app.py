@@ -27,7 +27,6 @@ class SectionedCommand(TyperCommand):
     """A command whose help lists its options in sections."""
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
-        """Write the arguments, then the options of each section."""
         for title, rows in option_sections(self, ctx).items():
             with formatter.section(title):
                 formatter.write_dl(rows)
@@ -37,11 +36,9 @@ class MainGroup(TyperGroup):
     """All commands; the help also lists the options of the main command."""
 
     def list_commands(self, ctx: Any) -> list[str]:
-        """The commands in the order of the table."""
         return list(self.commands)
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
-        """Write the commands, then the options of the main one."""
         super().format_commands(ctx, formatter)
         main = self.commands[MAIN_COMMAND]
         for title, rows in option_sections(main, ctx).items():
@@ -51,8 +48,8 @@ class MainGroup(TyperGroup):
 
 
 def option_sections(command: Any, ctx: Any) -> dict[str, list[tuple[str, str]]]:
-    """Names and help texts of arguments and options by section, the unnamed sections first."""
-    sections: dict[str, list[tuple[str, str]]] = {"Arguments": [], "Options": []}
+    """Names and help texts of arguments and options by section, --help last."""
+    sections: dict[str, list[tuple[str, str]]] = {}
     for parameter in command.get_params(ctx):
         row = parameter.get_help_record(ctx)
         if row is not None:
@@ -60,7 +57,7 @@ def option_sections(command: Any, ctx: Any) -> dict[str, list[tuple[str, str]]]:
             title = getattr(parameter, "rich_help_panel", None)
             title = title or ("Arguments" if is_argument else "Options")
             sections.setdefault(title, []).append(row)
-    return {title: rows for title, rows in sections.items() if rows}
+    return sections
 
 
 def build_app(name: str) -> typer.Typer:

@@ -110,7 +110,6 @@ def _system_error(error: OSError) -> str:
 
 
 def _usage(error: Any) -> str:
-    """Message of a wrong option, with the usage line in front."""
     context = error.ctx
     if context is None:
         return f"error: {error.format_message()}"

@@ -109,7 +109,6 @@ def _describe_backend(backend: dict[str, Any]) -> str:
 
 
 def _blas() -> list[dict[str, Any]]:
-    """The BLAS libraries of numpy, as threadpoolctl lists them."""
     import numpy as np
     from threadpoolctl import threadpool_info
 

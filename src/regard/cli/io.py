@@ -30,6 +30,26 @@ def text_argument(name: str, text: str) -> str:
         raise ArgumentError(f"{name} must be text in UTF-8, got {text!r}.") from None
 
 
+MAX_INPUT_BYTES = 2**20  # of a sentence from the standard input
+
+
+def sentence_argument(text: str) -> str:
+    """A sentence from the command line, or from the standard input where it is a hyphen."""
+    if text != "-":
+        return text_argument("sentence", text)
+    if sys.stdin is None:
+        raise ArgumentError("the sentence must come from the standard input, which is closed.")
+    content = getattr(sys.stdin, "buffer", sys.stdin).read(MAX_INPUT_BYTES + 1)
+    if len(content) > MAX_INPUT_BYTES:
+        raise ArgumentError(
+            f"the standard input must be a sentence, got more than {MAX_INPUT_BYTES:,} bytes."
+        )
+    try:
+        return (content if isinstance(content, str) else content.decode("utf-8-sig")).strip()
+    except UnicodeDecodeError:
+        raise ArgumentError("the standard input must be text in UTF-8.") from None
+
+
 def _has_surrogates(text: str) -> bool:
     return any("\ud800" <= character <= "\udfff" for character in text)
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from regard.cli.io import HeadNumber, notice, show_json, show_text, text_argument
+from regard.cli.io import HeadNumber, notice, sentence_argument, show_json, show_text, text_argument
 from regard.errors import ArgumentError
 
 # Neither typer nor NumPy is imported here: `regard "A sentence"` takes a quarter of a second, and
@@ -51,7 +51,7 @@ def read(
     options = ExperimentOptions(redirect, knock_out or (), ablate or (), compare, because, effects)
     options.check()
     at = (HeadNumber() if head is None else HeadNumber.parse("--head", head)).with_layer(layer)
-    sentence = text_argument("sentence", sentence)
+    sentence = sentence_argument(sentence)
     word = None if word is None else text_argument("--from", word)
     by = "tokens" if tokens else "words"
     if not options.asked:
@@ -86,7 +86,7 @@ def command() -> Callable[..., None]:
     shown, output, experiment = "Options", "Output", "Experiments"
     return with_options(
         read,
-        sentence=typer.Argument(help="An English sentence in quotes."),
+        sentence=typer.Argument(help="An English sentence in quotes; - reads the standard input."),
         layer=option(shown, help="Layer to show."),
         head=option(shown, help="Head to show: 3.6 is layer 3, head 6; or 6 with --layer 3."),
         word=option(shown, "--from", help="Word whose attention to show."),
@@ -165,12 +165,10 @@ class ExperimentOptions:
 
     @property
     def changes(self) -> bool:
-        """Whether something is to be changed."""
         return any((self.redirect, self.knock_out, self.ablate, self.compare))
 
     @property
     def asked(self) -> bool:
-        """Whether any of these options was given."""
         return self.changes or bool(self.because or self.effects)
 
     def check(self) -> None:

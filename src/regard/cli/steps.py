@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from regard.cli.io import check_bounds, show, show_json, text_argument
+from regard.cli.io import check_bounds, sentence_argument, show, show_json
 from regard.errors import ArgumentError
-from regard.text.sheet import load_sheet
-from regard.text.vectors import random_start
+from regard.text.sheet import Sheet, load_sheet
+from regard.text.vectors import random_start, split
 from regard.textbook.steps import Steps, self_attention
 from regard.textbook.why import matrix
 
 MAX_WIDTH = 4_096  # whose three square matrices take 400 MB
+MAX_WEIGHTS = 2**24  # of all heads: each stage of them takes 128 MB
 RANDOM_NOTE = (
     "These vectors and parameters are random (seed {seed}): the mechanism is real, but who looks "
     "at whom means nothing yet. Meaning comes from training."
@@ -22,7 +24,9 @@ RANDOM_NOTE = (
 
 
 def steps(
-    sentence: Annotated[str, typer.Argument(help="A sentence in quotes.")] = "",
+    sentence: Annotated[
+        str, typer.Argument(help="A sentence in quotes; - reads the standard input.")
+    ] = "",
     *,
     width: Annotated[int, typer.Option(help="Size of each word's vector.")] = 8,
     seed: Annotated[int, typer.Option(help="Random seed.")] = 0,
@@ -51,8 +55,7 @@ def steps(
     if vectors is not None:
         computed, note = _file_steps(vectors, heads, causal), ""
     else:
-        sentence = text_argument("sentence", sentence)
-        computed = _random_steps(sentence, width, seed, heads or 1, causal)
+        computed = _random_steps(sentence_argument(sentence), width, seed, heads or 1, causal)
         note = RANDOM_NOTE.format(seed=seed)
     if json:
         show_json({**computed.to_dict(), "note": note})
@@ -66,7 +69,18 @@ def _worked_row(computed: Steps) -> list[str]:
     return [computed.read(-1), f"One number in full: {computed.why('weights', -1, best)}"]
 
 
+def _check_words(words: int, heads: int) -> None:
+    """Refuse what would take too long and too much memory before anything is computed."""
+    most = math.isqrt(MAX_WEIGHTS // heads)
+    if words > most:
+        of = f" with {heads:,} heads" if heads > 1 else ""
+        raise ArgumentError(
+            f"steps must have at most {most:,} words{of}, got {words:,}: choose a shorter text."
+        )
+
+
 def _random_steps(sentence: str, width: int, seed: int, heads: int, causal: bool) -> Steps:
+    _check_words(len(split(sentence)), heads)
     start = random_start(sentence, width, seed)
     return self_attention(
         start.x,
@@ -80,8 +94,13 @@ def _random_steps(sentence: str, width: int, seed: int, heads: int, causal: bool
 
 
 def _file_steps(path: Path, heads: int | None, causal: bool) -> Steps:
-    """Steps of a sheet; the command line overrides what the file says."""
     sheet = load_sheet(path)
+    _check_words(len(sheet.words), heads or sheet.heads)
+    return sheet_steps(sheet, heads, causal)
+
+
+def sheet_steps(sheet: Sheet, heads: int | None = None, causal: bool = False) -> Steps:
+    """Steps of a sheet; the command line overrides what the file says."""
     return self_attention(
         sheet.x,
         sheet.w_query,

@@ -94,8 +94,7 @@ def watch(  # noqa: PLR0913 (each is an option of the command)
     ] = None,
     json: Annotated[bool, _option(_REPORT, "--json", help="Print the report as JSON.")] = False,
     ablate: Annotated[
-        list[str] | None,
-        _option(_CHANGE, help="Ablate a head, as 3.6 or cross.3.6; repeatable."),
+        list[str] | None, _option(_CHANGE, help="Ablate a head, as 3.6 or cross.3.6; repeatable.")
     ] = None,
     to: Annotated[str, _option(_CHANGE, help="Output of an ablated head: zero or mean.")] = "zero",
     knock_out: Annotated[
@@ -158,7 +157,6 @@ def watch(  # noqa: PLR0913 (each is an option of the command)
 
 
 def _requested(layers: str, keep: str, top: int, map: int) -> dict[str, Any]:
-    """The options of ``regard.watch``, validated."""
     from regard.watcher.options import Options
 
     requested: dict[str, Any] = {
@@ -347,11 +345,9 @@ class WatchOptions:
 
     @property
     def changes(self) -> bool:
-        """Whether something is changed."""
         return any((self.ablate, self.knock_out, self.redirect))
 
     def applied(self, watching: Watching) -> Watching:
-        """The same watch with the changes."""
         for text in self.ablate:
             layer, head, part = HeadNumber.parse_with_layer("--ablate", text)
             watching = watching.ablate(layer, head, part=part, to=self.to)

@@ -10,14 +10,18 @@ import typer
 from regard.cli.io import (
     HeadNumber,
     check_output_file,
+    sentence_argument,
     show,
     text_argument,
     write_standard_output,
 )
+from regard.cli.steps import sheet_steps
 from regard.errors import ArgumentError
 from regard.text.sheet import load_sheet
+from regard.text.vectors import split
 from regard.textbook.examples import EXAMPLES, run_example
-from regard.textbook.steps import Steps, self_attention
+from regard.textbook.steps import Steps
+from regard.view.worksheet.arithmetic import check_words
 from regard.view.worksheet.worksheet import Worksheet, by_hand
 
 DEFAULT_FILE = Path("worksheet.html")
@@ -30,7 +34,9 @@ WORKED_ROWS = {"robots": "robots", "good": "I", "cat": "The"}  # the rows that t
 
 
 def worksheet(
-    sentence: Annotated[str, typer.Argument(help="A short sentence in quotes.")] = "",
+    sentence: Annotated[
+        str, typer.Argument(help="A short sentence in quotes; - reads the standard input.")
+    ] = "",
     *,
     example: Annotated[
         str, typer.Option(help="Use a published example: robots, good or cat.")
@@ -64,7 +70,7 @@ def worksheet(
     path = out or save
     if str(path) != "-":
         check_output_file("--save", path, (".html", ".htm"))
-    sentence, word = text_argument("sentence", sentence), text_argument("--word", word)
+    sentence, word = sentence_argument(sentence), text_argument("--word", word)
     if vectors is not None:
         steps, note = _file_steps(vectors), ""
     elif example:
@@ -100,20 +106,12 @@ def _model_steps(sentence: str, layer: int | None, head: str | None) -> tuple[St
     at = at.with_layer(layer)
     if at.layer is None or at.head is None:
         raise ArgumentError("worksheet needs a layer and a head, such as --head 3.6.")
+    check_words(len(split(sentence)))
     note = MODEL_NOTE.format(layer=at.layer, head=at.head)
     return read(sentence).steps(at.layer, at.head, part=at.part or "encoder"), note
 
 
 def _file_steps(path: Path) -> Steps:
     sheet = load_sheet(path)
-    return self_attention(
-        sheet.x,
-        sheet.w_query,
-        sheet.w_key,
-        sheet.w_value,
-        words=sheet.words,
-        heads=sheet.heads,
-        w_output=sheet.w_output,
-        causal=sheet.causal,
-        mask=sheet.mask,
-    )
+    check_words(len(sheet.words))
+    return sheet_steps(sheet)

@@ -230,7 +230,6 @@ class BatchJob:
         )
 
     def failed(self, batch: DocumentBatch, reason: str) -> BatchMeasures:
-        """Every document of a batch recorded as failed."""
         observer = self.model.observer()
         failed = [x if x.fault else x._replace(fault=reason) for x in batch.documents]
         no_sums = observer.observe([])

@@ -68,7 +68,6 @@ class _WorkerPool:
         self.any_finished = False
 
     def submit(self, worker: int, batch: DocumentBatch | None, tried: int = 0) -> None:
-        """Submit a batch to a worker, if there is one."""
         if batch is not None:
             with _sigint_deferred():
                 future = self.executors[worker].submit(_run, self.task, batch)

@@ -145,7 +145,6 @@ class ModelSpec:
         return _load(self)
 
     def files(self) -> Path:
-        """The folder that holds the model."""
         return SHIPPED if self.folder is None else model_folder(self.folder)
 
 
@@ -200,11 +199,9 @@ class EncoderObserver:
         return cut(self.model.tokenizer.encode(readable(text)), self.window, last=[END])
 
     def piece(self, token: int) -> str:
-        """The text of a token."""
         return "(end)" if token == END else self.model.tokenizer.piece(token)
 
     def observe(self, windows: Sequence[Window]) -> WindowSums:
-        """The sums of every head in every window."""
         return observe_windows(self.model, windows, bands_within(self.window))
 
 
@@ -250,11 +247,9 @@ class WatchedObserver:
         return cut(tokens, self.window, self.first, self.last)
 
     def piece(self, token: int) -> str:
-        """The text of a token."""
         return str(self.tokenizer.convert_ids_to_tokens(token))
 
     def observe(self, windows: Sequence[Window]) -> WindowSums:
-        """The sums of every head in every window."""
         sums = WindowSums.empty(len(windows), len(self.heads), bands_within(self.window))
         lengths = [len(window.tokens) for window in windows]
         order = sorted(range(len(windows)), key=lambda i: lengths[i])

@@ -133,7 +133,6 @@ class Batches(Datasource):  # type: ignore[misc]
         return [ReadTask(self._read, unknown)]
 
     def estimate_inmemory_data_size(self) -> int | None:
-        """Not known, and never in memory."""
         return None
 
     def _read(self) -> Iterator[pa.Table]:

@@ -28,13 +28,13 @@ def need(package: str) -> None:
 
 
 def open_parquet(path: str | Path) -> Any:
-    """An open Parquet file; a FileError where it is not one."""
+    """An open Parquet file, checked as it is read; a FileError where it is not one."""
     need("pyarrow")
     import pyarrow as pa
     import pyarrow.parquet as pq
 
     try:
-        return pq.ParquetFile(path)
+        return pq.ParquetFile(path, page_checksum_verification=True)
     except pa.ArrowInvalid as error:
         raise FileError(f"{str(path)!r} cannot be read as a Parquet file: {error}") from None
 

@@ -128,7 +128,6 @@ def _measure(
 
 
 def _role(totals: Totals, baseline_mh: Array, h: int) -> dict[str, Any]:
-    """The measure that exceeds its uniform baseline most."""
     leads = {
         name: float(totals.moments.mean_mh[m, h] - baseline_mh[m, h])
         for m, name in enumerate(MEASURE_NAMES)
@@ -169,7 +168,6 @@ def _shown(example: ExampleDocument, shards: Shards) -> dict[str, Any]:
 
 
 def _ranked(heads: tuple[HeadKey, ...], totals: Totals) -> dict[str, list[dict[str, Any]]]:
-    """All heads by each measure, the most of it first; entropy sharpest first."""
     ranked = {}
     for m, name in enumerate(MEASURE_NAMES):
         mean_h = totals.moments.mean_mh[m]
@@ -183,7 +181,6 @@ def _ranked(heads: tuple[HeadKey, ...], totals: Totals) -> dict[str, list[dict[s
 
 
 def _closest(heads: tuple[HeadKey, ...], totals: Totals, h: int) -> list[dict[str, Any]]:
-    """The three heads that look most like this one."""
     cosine_h = _mean_cosines(totals)[h]
     order = [x for x in np.argsort(-cosine_h, kind="stable") if x != h][:3]
     return [{**heads[x]._asdict(), "cosine": float(cosine_h[x])} for x in order]

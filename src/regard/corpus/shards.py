@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import io
+import re
+import zlib
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -85,7 +88,7 @@ def as_bytes(table: Any) -> bytes:
     import pyarrow.parquet as pq
 
     file = io.BytesIO()
-    pq.write_table(table, file, compression="zstd")
+    pq.write_table(table, file, compression="zstd", write_page_checksum=True)
     return file.getvalue()
 
 
@@ -132,6 +135,8 @@ def _writable(text: str) -> str:
 
 # Written in this order reversed: the file of heads is the last, and marks its batch as finished.
 HEADS, DOCUMENTS, SUMS = "heads", "documents", "sums"
+CHECKSUM = "crc32."  # of the files of both tables, among the sums; an older survey has none
+PART_NAME = re.compile(r"part-(\d{7,})")
 SUFFIX = {HEADS: "parquet", DOCUMENTS: "parquet", SUMS: "npz"}
 
 
@@ -147,18 +152,25 @@ class Shard:
 
 def pack(batch: BatchMeasures) -> Shard:
     """The files of a batch in memory, as a worker sends them to the process that writes."""
+    tables = {DOCUMENTS: as_bytes(documents_table(batch)), HEADS: as_bytes(heads_table(batch))}
+    checksums = {f"{CHECKSUM}{kind}": zlib.crc32(table) for kind, table in tables.items()}
     sums = io.BytesIO()
-    np.savez_compressed(sums, allow_pickle=False, **batch.sums)
-    return Shard(
-        batch.number,
-        len(batch.documents) + len(batch.failed),
-        len(batch.failed),
-        {
-            SUMS: sums.getvalue(),
-            DOCUMENTS: as_bytes(documents_table(batch)),
-            HEADS: as_bytes(heads_table(batch)),
-        },
-    )
+    np.savez_compressed(sums, allow_pickle=False, **batch.sums, **checksums)
+    every = len(batch.documents) + len(batch.failed)
+    return Shard(batch.number, every, len(batch.failed), {SUMS: sums.getvalue(), **tables})
+
+
+@contextmanager
+def part_errors(path: Path) -> Iterator[None]:
+    """Whatever a damaged, lost or foreign file of a survey causes, as a FileError that names it."""
+    try:
+        yield
+    except Exception as error:  # zipfile alone raises seven kinds
+        reason = getattr(error, "strerror", None) or str(error) or type(error).__name__
+        raise FileError(
+            f"{str(path)!r} cannot be read as a file of a survey ({reason.rstrip('.')}): delete "
+            "the part of this number under heads/ and run the survey again."
+        ) from None
 
 
 class Shards:
@@ -168,13 +180,12 @@ class Shards:
         self.folder = folder
 
     def path(self, kind: str, number: int) -> Path:
-        """The path of a batch's file of one kind."""
         return self.folder / kind / f"part-{number:07d}.{SUFFIX[kind]}"
 
     def finished(self) -> set[int]:
-        """The batches that are completely written."""
         names = (self.folder / HEADS).glob(f"part-*.{SUFFIX[HEADS]}")
-        return {int(path.stem.removeprefix("part-")) for path in names}
+        found = (PART_NAME.fullmatch(path.stem) for path in names)
+        return {int(name[1]) for name in found if name}
 
     def write(self, shard: Shard) -> None:
         """Write a batch; until its last file has its name it does not count."""
@@ -184,23 +195,25 @@ class Shards:
             write_bytes(path, shard.files[kind])
 
     def columns(self, kind: str, number: int, names: list[str]) -> dict[str, Any]:
-        """Some columns of one batch."""
-        return read_columns(self.path(kind, number), names)
+        path = self.path(kind, number)
+        with part_errors(path):
+            return read_columns(path, names)
 
     def sums(self, number: int) -> dict[str, Any]:
-        """The sums of a batch over its documents."""
+        """The sums of a batch over its documents, once its other files fit their checksums."""
         path = self.path(SUMS, number)
-        try:
-            with np.load(path, allow_pickle=False) as arrays:
-                return {name: arrays[name] for name in arrays.files}
-        except (OSError, ValueError) as error:
-            raise FileError(
-                f"{str(path)!r} cannot be read as a file of a survey ({error}): "
-                "delete the part of this number under heads/ and run the survey again."
-            ) from None
+        with part_errors(path):
+            content = io.BytesIO(path.read_bytes())  # NumPy would leave a damaged file open
+            sums = dict(np.load(content, allow_pickle=False))
+        for kind in (DOCUMENTS, HEADS):
+            path = self.path(kind, number)
+            with part_errors(path):
+                checksum = sums.pop(f"{CHECKSUM}{kind}", None)
+                if checksum is not None and zlib.crc32(path.read_bytes()) != checksum:
+                    raise ValueError("its bytes are not those that were written")
+        return sums
 
     def every_file(self) -> Iterator[Path]:
-        """Every file of every shard, drafts included."""
         for kind, suffix in SUFFIX.items():
             yield from (self.folder / kind).glob(f"part-*.{suffix}")
         yield from self.drafts()

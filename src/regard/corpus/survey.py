@@ -110,26 +110,15 @@ def survey(
     -------
     Survey
     """
-    _require(engine)
-    spec, sampling = _model_spec(model, window, gpus), Sampling(limit, sample, seed, batch)
-    job = SurveyJob(_sources(corpus, field), spec, sampling, Path(out))
-    return job.run(_engine(engine, _workers(workers), address, gpus), restart, progress)
-
-
-def _require(engine: str) -> None:
     need("pyarrow")
     if engine not in ENGINES:
         raise ArgumentError(f"engine must be 'local' or 'ray', got {engine!r}.")
-
-
-def _model_spec(model: str | os.PathLike[str] | None, window: int | None, gpus: float) -> ModelSpec:
-    device = "cuda" if gpus else "cpu"
-    return ModelSpec(None if model is None else os.fspath(model), window, device)
-
-
-def _sources(corpus: Corpus, field: str) -> list[CorpusFile]:
+    folder = None if model is None else os.fspath(model)
+    spec = ModelSpec(folder, window, device="cuda" if gpus else "cpu")
+    sampling = Sampling(limit, sample, seed, batch)
     entries = [corpus] if isinstance(corpus, str | os.PathLike) else list(corpus)
-    return find_sources(entries, field)
+    job = SurveyJob(find_sources(entries, field), spec, sampling, Path(out))
+    return job.run(_engine(engine, _workers(workers), address, gpus), restart, progress)
 
 
 def _engine(name: str, workers: int, address: str | None, gpus: float) -> Engine:
@@ -154,7 +143,6 @@ class SurveyJob:
     folder: Path
 
     def batches(self, finished: frozenset[int]) -> Iterator[DocumentBatch]:
-        """The batches that are not finished yet."""
         every = self.sampling.batches(documents(self.sources))
         return (batch for batch in every if batch.number not in finished)
 
@@ -173,7 +161,6 @@ class SurveyJob:
             return self._write_report(report, parts)
 
     def _run_batches(self, engine: Engine, finished: set[int], progress: ProgressCallback) -> None:
-        """Write every batch that is not finished yet."""
         shards = Shards(self.folder)
         expected = self.sampling.expected(count_documents(self.sources))
         earlier = min(expected, len(finished) * self.sampling.batch)
@@ -195,7 +182,6 @@ class SurveyJob:
 
 
 def _failed(shards: Shards, parts: Iterable[int]) -> Iterator[dict[str, list[Any]]]:
-    """The documents that were left out, part by part."""
     names = ["document", "source", "entry", "failed"]
     for part in parts:
         columns = shards.columns(DOCUMENTS, part, names)

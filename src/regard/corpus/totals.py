@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from regard.corpus.shards import DOCUMENTS, HEADS, Shards
+from regard.corpus.shards import DOCUMENTS, HEADS, SUMS, Shards, part_errors
 from regard.corpus.windows import MEASURE_NAMES, POSITION_BANDS
 from regard.typing import Array
 
@@ -56,7 +56,6 @@ class Moments:
 
     @property
     def deviation_mh(self) -> Array:
-        """The standard deviation over documents."""
         return np.sqrt(self.squares_mh / np.maximum(self.count_mh, 1))
 
 
@@ -119,12 +118,15 @@ class Totals:
 def total(shards: Shards, parts: Iterable[int], totals: Totals) -> Totals:
     """Add up the shards, in the order of their documents."""
     for part in parts:
+        sums = shards.sums(part)
         documents = shards.columns(DOCUMENTS, part, ["document", "tokens", "windows", "failed"])
-        _add_documents(totals, documents)
-        _add_sums(totals, shards.sums(part))
         columns = shards.columns(HEADS, part, ["document", "distance", *MEASURE_NAMES])
-        if len(columns["document"]):
-            _add_heads(totals, columns, part, documents)
+        with part_errors(shards.path(SUMS, part)):
+            _add_sums(totals, sums)
+        with part_errors(shards.path(HEADS, part)):
+            _add_documents(totals, documents)
+            if len(columns["document"]):
+                _add_heads(totals, columns, part, documents)
     return totals
 
 

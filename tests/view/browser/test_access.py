@@ -27,10 +27,34 @@ def test_the_token_becomes_a_cookie_and_leaves_the_address(stranger, served):
     stranger.wait_for_selector(".why .line")
 
 
+@pytest.mark.parametrize("name", ["__proto__", "constructor", "toString", "nowhere"])
+def test_an_address_that_names_no_view_is_the_read_view(stranger, name):
+    stranger.goto(f"/?token={TOKEN}#{name}")
+    stranger.wait_for_selector(".answers li, textarea, .sentence")
+    assert stranger.title() == "Read · regard"
+
+
+def test_a_busy_server_is_asked_again(stranger):
+    """The first two answers of each kind are 503."""
+    asked = []
+
+    def busy(route):
+        asked.append(route.request.url)
+        if asked.count(route.request.url) <= 2:
+            route.fulfill(status=503, json={"error": "The page is busy."})
+        else:
+            route.continue_()
+
+    stranger.route("**/api/*", busy)
+    stranger.goto(f"/?token={TOKEN}#steps?from=robots")
+    stranger.wait_for_selector(".why .line")
+    assert len(asked) == 3 * len(set(asked))
+
+
 def test_without_the_token_a_sentence_is_all_there_is(stranger):
     answer = stranger.goto("/#steps?from=robots")
     assert answer.status == 403
-    assert "open the address that regard open printed" in stranger.content()
+    assert "open the address that `regard open` printed" in stranger.content()
 
 
 def test_the_browser_is_started_with_a_private_file(stranger, served, monkeypatch, tmp_path):

@@ -6,8 +6,10 @@ import re
 import numpy as np
 import numpy.testing as npt
 import pytest
+from safetensors.numpy import save_file
 
 import regard
+from regard.engine.files import mapped_arrays
 from regard.errors import ArgumentError, FileError
 from regard.view.page.embed import offline_page
 from regard.view.page.maps import observation_source, open_file
@@ -83,3 +85,49 @@ def test_a_layer_that_is_not_there(tmp_path):
     opened = open_file(tmp_path / "it.regard")
     with pytest.raises(ArgumentError, match="layer must be 0-0, got 5"):
         opened.layer(5)
+
+
+def flipped(path, at):
+    content = bytearray(path.read_bytes())
+    content[at] ^= 1
+    path.write_bytes(content)
+
+
+@pytest.mark.parametrize("is_run", [False, True], ids=["observation", "run"])
+def test_every_damaged_array_is_refused_when_a_small_file_is_opened(seen, tmp_path, is_run):
+    path = tmp_path / "it.regard"
+    saved = seen if is_run else seen[1]
+    saved.save(path, query_and_key=True)
+    _, arrays = mapped_arrays(path)
+    for name, array in arrays.items():
+        flipped(path, array.start)
+        with pytest.raises(FileError, match=re.escape(f"the numbers of {name} are not those")):
+            open_file(path)
+        flipped(path, array.start)
+    assert open_file(path).layers
+
+
+def test_an_array_of_a_large_file_is_checked_when_it_is_first_read(seen, tmp_path, monkeypatch):
+    monkeypatch.setattr("regard.view.page.maps.CHECKED_AT_ONCE_BYTES", 0)
+    monkeypatch.setattr("regard.view.page.maps.CHECKED_BLOCK_BYTES", 100)
+    path = tmp_path / "it.regard"
+    seen.save(path, query_and_key=True)
+    _, arrays = mapped_arrays(path)
+    key = arrays["decoder.1.0.part.0.key"]
+    flipped(path, key.start + key.nbytes - 1)
+    layer = open_file(path).layer(1)
+    npt.assert_array_equal(layer.seen.entropy, seen[1].entropy)
+    with pytest.raises(FileError, match=re.escape("the numbers of decoder.1.0.part.0.key are")):
+        layer.seen.tile(slice(0, 2), slice(0, 2))
+
+
+@pytest.mark.parametrize("name", ["cost", "keys", "parts", "notes", "contents"])
+def test_a_header_without_a_field_is_a_sentence(seen, tmp_path, name):
+    path = tmp_path / "it.regard"
+    seen[1].save(path, query_and_key=True)
+    header, arrays = mapped_arrays(path)
+    header.pop(name)
+    arrays = {x: np.asarray(array) for x, array in arrays.items()}
+    save_file(arrays, path, metadata={"regard": json.dumps(header)})
+    with pytest.raises(FileError, match=re.escape(f"{path} is")):
+        open_file(path)

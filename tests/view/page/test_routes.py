@@ -115,9 +115,9 @@ def test_thumbnails_hold_each_heads_largest_weights(client, reading):
     ({"part": "nowhere", "layer": 0, "head": 0},
      "part must be 'encoder', 'decoder' or 'cross', got 'nowhere'."),
     ({"part": "cross", "show": "rollout"},
-     "rollout needs rows and columns of the same words, 'encoder' or 'decoder', but part is "
-     "'cross': use average or alignment."),
-    ({"sentence": 5}, "sentence must be text."),
+     "part must be 'encoder' or 'decoder' for rollout, whose rows and columns are the same words, "
+     "got 'cross': use average or alignment."),
+    ({"sentence": 5}, "sentence must be text, got 5."),
     ({"sentence": "  "},
      "a sentence must have at least one word, got only spaces: "
      'try "A dog ate the food because it was hungry".'),
@@ -168,7 +168,7 @@ def test_a_file_saved_from_a_stage_opens_at_it(client):
      "layer must be a number from 0 to 1 (layers count from 0), got 7."),
     ("path", {"sentence": SENTENCE, "part": "encoder", "layer": "one"},
      "layer must be a whole number, got 'one'."),
-    ("next", {}, "sentence must be text."),
+    ("next", {}, "sentence must be text, got None."),
 ])  # fmt: skip
 def test_every_mistake_about_the_path_is_a_sentence(client, path, fields, said):
     answer = client.post(f"/api/{path}", json=fields)

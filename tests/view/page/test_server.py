@@ -13,8 +13,10 @@ from threading import Thread
 from time import monotonic, sleep
 
 import httpx
+import numpy as np
 import pytest
 
+import regard
 from regard.errors import ArgumentError
 from regard.transformer.model import Transformer
 from regard.view.page.jobs import Context
@@ -147,6 +149,35 @@ def test_half_sent_requests_do_not_shut_the_reader_out(served, content):
             stack.enter_context(connected(url, content))
         answer = httpx.get(f"{url}/api/page", headers=bearer(context), timeout=PATIENCE)
         assert answer.status_code == 200
+
+
+def test_two_hundred_readers_at_once_are_all_answered(served):
+    """All of them connect before the first one sends: none is closed meanwhile."""
+    url, context = served
+    head = f"GET /api/page HTTP/1.1\r\nHost: {url[7:]}\r\nAuthorization: Bearer {context.token}"
+    with ExitStack() as stack:
+        readers = [stack.enter_context(connected(url, b"")) for _ in range(200)]
+        for reader in readers:
+            reader.sendall(f"{head}\r\nConnection: close\r\n\r\n".encode())
+        answers = [reader.recv(4096) for reader in readers]
+    assert {answer[:15] for answer in answers} == {b"HTTP/1.1 200 OK"}
+
+
+def test_open_refuses_a_damaged_file(tmp_path):
+    x = np.random.default_rng(0).normal(size=(2, 40, 8)).astype(np.float32)
+    path = tmp_path / "damaged.regard"
+    regard.observe(x, x, x, map=8).save(path, query_and_key=True)
+    content = bytearray(path.read_bytes())
+    content[-5] ^= 16
+    path.write_bytes(content)
+    with start(str(path)) as process:
+        output, complaints = process.communicate(timeout=PATIENCE)
+    assert (process.returncode, output) == (2, "")
+    assert re.fullmatch(
+        rf"error: {re.escape(str(path))} is damaged: the numbers of [\w.]+ are not those that were "
+        r"saved\. Make the file again with seen\.save\(\.\.\.\)\.\n",
+        complaints,
+    )
 
 
 def test_a_port_that_is_taken():

@@ -161,7 +161,7 @@ def test_runs_are_kept_for_the_next_layer_and_given_up():
 
 
 def test_a_layer_that_is_none(run):
-    with pytest.raises(ArgumentError, match="layer needs a number from 0 to 1"):
+    with pytest.raises(ArgumentError, match="layer must be a number from 0 to 1"):
         layer_data(run, "encoder", 2)
-    with pytest.raises(ArgumentError, match="part needs to be 'encoder', 'decoder' or 'cross'"):
+    with pytest.raises(ArgumentError, match="part must be 'encoder', 'decoder' or 'cross'"):
         layer_data(run, "nowhere", 0)

@@ -5,7 +5,14 @@ import pytest
 
 import regard
 from regard.view.terminal.render import Sections, as_text
-from regard.view.terminal.steps import Matrix, Stage, formulas, written
+from regard.view.terminal.steps import (
+    Matrix,
+    Stage,
+    draw_matrix,
+    formulas,
+    number_form,
+    number_text,
+)
 
 
 def numbered(rows: int, columns: int) -> Matrix:
@@ -90,7 +97,8 @@ def test_batches_show_each_sentence_and_say_what_is_left_out():
     ],
 )
 def test_one_form_for_a_whole_matrix(numbers, texts):
-    assert written(np.array([numbers])) == [texts]
+    form = number_form(np.array([numbers]))
+    assert [number_text(number, form) for number in numbers] == texts
 
 
 def test_formulas_name_what_was_done():
@@ -141,3 +149,19 @@ def as_text_of(stage: Stage) -> str:
     page = io.StringIO()
     Console(file=page, width=80).print(stage)
     return page.getvalue()
+
+
+def test_only_the_shown_numbers_of_a_wide_matrix_are_written(monkeypatch):
+    """Two thousand words took twelve seconds when every number was written."""
+    calls = []
+
+    def counting(number: float, form: str) -> str:
+        calls.append(number)
+        return number_text(number, form)
+
+    monkeypatch.setattr("regard.view.terminal.steps.number_text", counting)
+    names = tuple(str(i) for i in range(2000))
+    text = as_text_of(draw_matrix(Matrix(np.eye(2000), names, names), 80))
+    assert len(calls) <= 12 * 40
+    heading = text.split("\n")[0].split()
+    assert (heading[0], heading[6], heading[-1], len(heading)) == ("0", "…", "1999", 13)

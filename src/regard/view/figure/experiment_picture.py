@@ -96,7 +96,6 @@ def _picture_of_watched(
     kind: str | None,
     by: str,
 ) -> Picture:
-    """One head of a watched model."""
     if layer is None or head is None:
         raise ArgumentError("a picture of a watched model needs a layer and a head.")
     weights = experiment.weights if what == "after" else experiment.difference

@@ -164,7 +164,6 @@ def drawn(text: str) -> Iterator[str]:
 
 
 def _letter(letter: str, bold: bool) -> tuple[str, int, int]:
-    """Font, code and width of a letter that some font has."""
     font = "F2" if bold else "F1"
     if letter in WIDTHS[font]:
         return font, letter.encode("cp1252")[0], WIDTHS[font][letter]
@@ -218,7 +217,6 @@ class PdfPaint:
         self.images: list[Image] = []
 
     def opacity(self, share: float) -> str:
-        """Name of the graphics state with this opacity."""
         if share not in self.opacities:
             self.opacities.append(share)
         return f"G{self.opacities.index(share)}"

@@ -67,7 +67,6 @@ class Picture:
 
     @cached_property
     def drawing(self) -> Drawing:
-        """The picture as marks on a sheet."""
         if self.kind == "lines":
             return draw_lines(self)
         if self.kind == "card":
@@ -97,7 +96,6 @@ class Picture:
         return f"{round(tidy(value), 2) + 0.0:.2f}"  # -0.001 is 0.00, not -0.00
 
     def label(self, value: float) -> str:
-        """A number at the colour bar."""
         return f"{tidy(100 * value):.3g} %" if self.what == "weights" else f"{tidy(value):.3g}"
 
     def svg(self, mm: float | None = None) -> str:
@@ -111,7 +109,6 @@ class Picture:
         return path
 
     def content(self, ending: str, mm: float | None = None) -> bytes:
-        """Content of a file with this ending."""
         check_width(mm)
         if ending in (".png", ".pdf"):
             if ending == ".pdf" and not is_installed():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -111,64 +112,59 @@ def observation_picture(seen: Observation, head: Head, options: dict[str, Any]) 
     second, such as from a question to its passage.
     """
     index = head if head is not None else (0,) * len(seen.head_shape) or None
-    between = options.pop("between", None)
-    if between is not None:
-        return _picture_between(seen, index, between, options)
-    few = max(seen.queries, seen.keys) <= MAX_CELLS and _has_weights(seen)
-    array: Any = seen.tile(slice(None), slice(None), index) if few else _map(seen, index)
-    weights = np.asarray(array, np.float64).reshape(array.shape[-2:])
-    words = options.pop("words", None)
+    between, words = options.pop("between", None), options.pop("words", None)
     texts = [words or _tokens(seen, name) for name in ("query_text", "key_text")]
-    single = weights.shape == (seen.queries, seen.keys)
-    edges = [np.arange(size + 1) for size in weights.shape] if single else map_edges(seen)
-    name = getattr(seen, "name", "")
+    draw = _weights_and_names if between is None else partial(_weights_between, between=between)
+    weights, names, how, caption = draw(seen, index, texts)
     number = f"head {_index_text(index)}" if seen.head_shape else ""
-    how = "norm-weighted" if NOTE in seen.notes else ""
-    title = ", ".join(x for x in (name, number, how) if x)
-    return Picture(
-        weights,
-        (_positions(edges[0], texts[0]), _positions(edges[1], texts[1])),
-        options.pop("kind", "heatmap"),
-        options.pop("title", title[:1].upper() + title[1:] or "Attention"),
-        "Every weight." if single else _block_caption(edges),
-        provenance(
-            _excerpt(texts[0]), count(seen.queries, "query", "queries"), count(seen.keys, "key")
-        ),
-        page=_page(seen, {}),
-        **options,
-    )
-
-
-def _picture_between(
-    seen: Observation, index: Any, between: Any, options: dict[str, Any]
-) -> Picture:
-    """Every weight that the tokens of one span give to those of another."""
-    spans = _spans(between, (seen.queries, seen.keys))
-    rows, columns = (slice(*span) for span in spans)
-    weights = np.asarray(seen.tile(rows, columns, index), np.float64)
-    words = options.pop("words", None)
-    texts = [words or _tokens(seen, name) for name in ("query_text", "key_text")]
-    names = [
-        tuple(text[slice(*span)]) if text else tuple(map(str, range(*span)))
-        for text, span in zip(texts, spans, strict=True)
-    ]
-    written = [f"{start} to {stop - 1}" for start, stop in spans]
-    name = getattr(seen, "name", "")
-    number = f"head {_index_text(index)}" if seen.head_shape else ""
-    title = ", ".join(x for x in (name, number, f"queries {written[0]}, keys {written[1]}") if x)
+    title = ", ".join(x for x in (getattr(seen, "name", ""), number, how) if x)
     return Picture(
         weights.reshape(weights.shape[-2:]),
-        (names[0], names[1]),
+        names,
         options.pop("kind", "heatmap"),
-        options.pop("title", title[:1].upper() + title[1:]),
-        f"Every weight from tokens {written[0]} to tokens {written[1]}; the rest of each row is "
-        "on other keys.",
+        options.pop("title", title[:1].upper() + title[1:] or "Attention"),
+        caption,
         provenance(
             _excerpt(texts[0]), count(seen.queries, "query", "queries"), count(seen.keys, "key")
         ),
         page=_page(seen, {}),
         **options,
     )
+
+
+Names = tuple[tuple[str, ...], tuple[str, ...]]
+
+
+def _weights_and_names(
+    seen: Observation, index: Any, texts: Sequence[Any]
+) -> tuple[Array, Names, str, str]:
+    """All of an observation: weights, names of rows and columns, a part of the title, a caption."""
+    few = max(seen.queries, seen.keys) <= MAX_CELLS and _has_weights(seen)
+    array: Any = seen.tile(slice(None), slice(None), index) if few else _map(seen, index)
+    weights = np.asarray(array, np.float64)
+    single = weights.shape[-2:] == (seen.queries, seen.keys)
+    edges = [np.arange(n + 1) for n in weights.shape[-2:]] if single else map_edges(seen)
+    names = _positions(edges[0], texts[0]), _positions(edges[1], texts[1])
+    how = "norm-weighted" if NOTE in seen.notes else ""
+    return weights, names, how, "Every weight." if single else _block_caption(edges)
+
+
+def _weights_between(
+    seen: Observation, index: Any, texts: Sequence[Any], *, between: Any
+) -> tuple[Array, Names, str, str]:
+    """The same of the weights that the tokens of one span give to those of another."""
+    spans = _spans(between, (seen.queries, seen.keys))
+    weights = np.asarray(seen.tile(slice(*spans[0]), slice(*spans[1]), index), np.float64)
+    rows, columns = (
+        tuple(text[slice(*span)]) if text else tuple(map(str, range(*span)))
+        for text, span in zip(texts, spans, strict=True)
+    )
+    queries, keys = (f"{start} to {stop - 1}" for start, stop in spans)
+    caption = (
+        f"Every weight from tokens {queries} to tokens {keys}; the rest of each row is on other "
+        "keys."
+    )
+    return weights, (rows, columns), f"queries {queries}, keys {keys}", caption
 
 
 def _spans(between: Any, sizes: tuple[int, int]) -> list[tuple[int, int]]:

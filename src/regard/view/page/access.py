@@ -47,7 +47,6 @@ class Access:
         )  # cookies are shared by all ports of a host
 
     def allows(self, scope: Scope) -> bool:
-        """Whether a request may be served."""
         return self.is_first_visit(scope) or any(map(self._matches, self._tokens(scope)))
 
     def is_first_visit(self, scope: Scope) -> bool:

@@ -83,7 +83,6 @@ class Blobs:
 
     @property
     def text(self) -> str:
-        """All blocks."""
         return "".join(self.blocks)
 
 

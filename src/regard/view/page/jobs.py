@@ -36,11 +36,9 @@ class Stop:
         self._event = Event()
 
     def set(self) -> None:
-        """Cancel the job."""
         self._event.set()
 
     def check(self) -> None:
-        """Raise ClientLeftError where the job was cancelled."""
         if self._event.is_set():
             raise ClientLeftError
 
@@ -56,7 +54,6 @@ class WorkerPool:
 
     @property
     def running(self) -> int:
-        """The number of jobs that run or wait."""
         return len(self._running)
 
     async def run(self, request: Request, function: Callable[[Stop], T]) -> T:
@@ -84,7 +81,6 @@ class WorkerPool:
             watching.cancel()
 
     def close(self) -> None:
-        """Cancel every job, at the end of the server."""
         self._closed = True
         for stop in tuple(self._running):
             stop.set()  # a waiting job ends as soon as it starts

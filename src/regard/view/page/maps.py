@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import zlib
+from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -12,13 +14,16 @@ import numpy as np
 
 from regard.engine.call import Problem
 from regard.engine.files import (
+    FileReader,
+    check_contents,
     check_header,
+    file_errors,
     mapped_arrays,
     observation_from_arrays,
     unread,
 )
 from regard.engine.observation import ArrayFacts, Observation
-from regard.errors import ArgumentError
+from regard.errors import ArgumentError, FileError
 from regard.typing import Array
 from regard.watcher.capture.runs import LayerKey
 from regard.watcher.files.watched_file import FORMAT as SEEN
@@ -94,7 +99,6 @@ class Layer:
         return tuple(np.ndindex(*self.seen.head_shape)) if self.seen.head_shape else (None,)
 
     def about(self) -> dict[str, Any]:
-        """Names and sizes for the page."""
         names = [", ".join(str(i) for i in index) if index else "0" for index in self.heads]
         facts = [x for x in ("received", "entropy", "map", "top_keys") if x in self.seen.facts]
         return {
@@ -140,7 +144,6 @@ class MapSource:
     notes: tuple[str, ...] = ()
 
     def about(self) -> dict[str, Any]:
-        """Names and sizes, which the page needs before it requests numbers."""
         return {
             "name": self.name,
             "layers": [layer.about() for layer in self.layers],
@@ -148,18 +151,79 @@ class MapSource:
         }
 
     def layer(self, number: Any) -> Layer:
-        """A layer by its number."""
         return self.layers[bounded_integer("layer", number, 0, len(self.layers) - 1)]
 
 
-def open_file(path: Path) -> MapSource:
-    """A .regard file, mapped and not read."""
+CHECKED_AT_ONCE_BYTES = 2**25  # of a file whose arrays are checked when it is opened
+CHECKED_BLOCK_BYTES = 2**24
+
+
+class CheckedReader(FileReader):
+    """A .regard file of which each array is compared with its checksum when it is first read.
+
+    The page draws parts of arrays: without this a damaged one would be drawn as it is.
+    """
+
+    def __init__(self, path: Path, arrays: dict[str, Any], contents: dict[str, Any]) -> None:
+        super().__init__(path)
+        placed = sorted((x.start, x.nbytes, name) for name, x in arrays.items() if x.nbytes)
+        self._extents = {start: (size, name) for start, size, name in placed}
+        self._starts = list(self._extents)
+        self._checksums = {name: entry["crc32"] for name, entry in contents.items()}
+        self._checked: set[int] = set()
+        if sum(size for size, _ in self._extents.values()) <= CHECKED_AT_ONCE_BYTES:
+            for start in self._starts:
+                self._check(start)
+
+    def read(self, start: int, size: int) -> bytearray:
+        if size:
+            self._check(self._starts[bisect_right(self._starts, start) - 1])
+        return super().read(start, size)
+
+    def _check(self, start: int) -> None:
+        if start in self._checked:
+            return
+        size, name = self._extents[start]
+        checksum = 0
+        for at in range(0, size, CHECKED_BLOCK_BYTES):
+            block = super().read(start + at, min(CHECKED_BLOCK_BYTES, size - at))
+            checksum = zlib.crc32(block, checksum)
+        if checksum != self._checksums[name]:
+            raise FileError(
+                f"{self.path} is damaged: the numbers of {name} are not those that were saved. "
+                "Make the file again with seen.save(...)."
+            )
+        self._checked.add(start)
+
+
+def checked_arrays(path: Path) -> tuple[Any, dict[str, Any]]:
+    """The header of a .regard file, and its arrays: read, and checked, as they are indexed."""
     header, arrays = mapped_arrays(path)
-    if isinstance(header, dict) and header.get("format") == SEEN:
-        check_header(header, path, SEEN, SEEN_VERSION)
-        return watched_source(Seen(StoredLayers(header, arrays, unread)), path.name)
-    check_header(header, path)
-    return observation_source(observation_from_arrays(header, arrays, unread), path.name)
+    is_run = isinstance(header, dict) and header.get("format") == SEEN
+    check_header(header, path, *((SEEN, SEEN_VERSION) if is_run else ()))
+    with file_errors(path):
+        check_contents(header["contents"], arrays, path, verify=False)
+        reader = CheckedReader(path, arrays, header["contents"])
+    for array in arrays.values():
+        array.reader = reader  # type: ignore[attr-defined]
+    return header, arrays
+
+
+def open_stored(path: Path) -> Seen | Observation:
+    """What a .regard file holds, not read but checked: its arrays are read as they are drawn."""
+    header, arrays = checked_arrays(path)
+    with file_errors(path):
+        if header["format"] == SEEN:
+            return Seen(StoredLayers(header, arrays, unread, path))
+        return observation_from_arrays(header, arrays, unread)
+
+
+def open_file(path: Path) -> MapSource:
+    """The map source of a .regard file."""
+    seen = open_stored(path)
+    with file_errors(path):
+        source = watched_source if isinstance(seen, Seen) else observation_source
+        return source(seen, path.name)  # type: ignore[arg-type]
 
 
 def observation_source(seen: Observation, name: str = "observation") -> MapSource:
@@ -212,7 +276,7 @@ def head_parts(source: MapSource) -> list[dict[str, Any]]:
     return [_part(name, layers) for name, layers in _by_part(source).items()]
 
 
-def head_thumbnails(source: MapSource, part: Any) -> Array | None:
+def head_thumbnails(source: MapSource, part: str) -> Array | None:
     """thumbnails_lhqk from the stored maps; None where a layer has none, or they differ in size."""
     layers = _by_part(source).get(part, [])
     if not layers or any("map" not in layer.seen.facts for layer in layers):

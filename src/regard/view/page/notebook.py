@@ -102,7 +102,6 @@ def _embedded(thing: Any, blobs: Blobs) -> dict[str, Any]:
 
 
 def _weights(source: MapSource) -> int:
-    """The number of weights of all heads together."""
     sizes = [(len(x.heads), x.seen.queries, x.seen.keys) for x in source.layers]
     return sum(heads * queries * keys for heads, queries, keys in sizes)
 

@@ -34,13 +34,15 @@ def _knock_out(reading: Reading | Experiment, fields: Mapping[str, Any]) -> Expe
 
 def _ablate(reading: Reading | Experiment, fields: Mapping[str, Any]) -> Experiment:
     return reading.ablate(
-        integer_field(fields, "layer"), integer_field(fields, "head"), part=_part_field(fields)
+        integer_field(fields, "layer"),
+        integer_field(fields, "head"),
+        part=text_field(fields, "part", "encoder"),
     )
 
 
 def _redirect(reading: Reading | Experiment, fields: Mapping[str, Any]) -> Experiment:
     word, to, layer, head = (integer_field(fields, x) for x in ("word", "to", "layer", "head"))
-    return reading.redirect(word, to, layer, head, part=_part_field(fields))
+    return reading.redirect(word, to, layer, head, part=text_field(fields, "part", "encoder"))
 
 
 BUILDERS: dict[str, Build] = {"knock_out": _knock_out, "ablate": _ablate, "redirect": _redirect}
@@ -72,7 +74,8 @@ def checked_changes(changes: object) -> Sequence[Mapping[str, Any]]:
             f"changes must be a list of at most {MAX_CHANGES} changes, got {_short(changes)}."
         )
     for change in changes:
-        if not isinstance(change, dict) or change.get("change") not in BUILDERS:
+        kind = change.get("change") if isinstance(change, dict) else None
+        if not isinstance(kind, str) or kind not in BUILDERS:
             raise ArgumentError(
                 f"a change must be one of {', '.join(BUILDERS)}, got {_short(change)}."
             )
@@ -108,11 +111,12 @@ def integer_field(fields: Mapping[str, Any], name: str) -> int:
     return number
 
 
-def _part_field(fields: Mapping[str, Any]) -> str:
-    part = fields.get("part", "encoder")
-    if not isinstance(part, str):
-        raise ArgumentError(f"part must be text, got {_short(part)}.")
-    return part
+def text_field(fields: Mapping[str, Any], name: str, otherwise: str | None = None) -> str:
+    """A text of a request."""
+    text = fields.get(name, otherwise)
+    if not isinstance(text, str):
+        raise ArgumentError(f"{name} must be text, got {_short(text)}.")
+    return text
 
 
 def _short(thing: object) -> str:
@@ -143,7 +147,6 @@ class Readings:
 
     @property
     def model(self) -> Transformer:
-        """The model, loaded on first use."""
         with self._lock:
             return shipped_model() if self._model is None else self._model
 
@@ -175,7 +178,6 @@ class Readings:
         return reading
 
     def experiment(self, sentence: str, changes: Any, on_step: Callable[[], None]) -> Experiment:
-        """The experiment of a sentence and a list of changes."""
         key = (sentence, json.dumps(changes, sort_keys=True))
         with self._lock:
             experiment = self._experiments.get(key)
@@ -288,8 +290,8 @@ def _part(reading: Reading, part: str) -> dict[str, Any]:
         "layers": sizes.layers,
         "heads": sizes.heads,
         "causal": part == "decoder",
-        "query": _side(queries, language[id(queries)]),
-        "key": _side(keys, language[id(keys)]),
+        "query": page_side(queries, language[id(queries)]),
+        "key": page_side(keys, language[id(keys)]),
         **_roles(roles, sizes.layers, sizes.heads),
         "ways": ["head", "layer", "all", *(() if part == "cross" else ("rollout",))],
         "thumbnail": [
@@ -300,7 +302,8 @@ def _part(reading: Reading, part: str) -> dict[str, Any]:
     }
 
 
-def _side(side: TokenizedText, language: str) -> dict[str, Any]:
+def page_side(side: TokenizedText, language: str = "") -> dict[str, Any]:
+    """A text in the shape of web/lib/api.js."""
     return {
         "language": language,
         "tokens": list(side.tokens),

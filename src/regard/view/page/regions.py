@@ -39,17 +39,14 @@ class Region:
 
     @property
     def row_edges(self) -> Array:
-        """Starts of the blocks of queries, and the end."""
         return edges(*self.rows, self.cells[0])
 
     @property
     def column_edges(self) -> Array:
-        """Starts of the blocks of keys, and the end."""
         return edges(*self.columns, self.cells[1])
 
     @property
     def size(self) -> int:
-        """The number of weights in it."""
         return (self.rows[1] - self.rows[0]) * (self.columns[1] - self.columns[0])
 
 

@@ -9,20 +9,15 @@ from typing import Any
 
 import numpy as np
 
-from regard.engine.files import check_header, mapped_arrays, unread
+from regard.engine.files import file_errors
 from regard.errors import ArgumentError, NotAskedError, count
 from regard.heads.links import CAUTION
 from regard.heads.rollout import rolled_out
 from regard.text.words import TokenizedText
 from regard.typing import Array
-from regard.view.page.maps import (
-    THUMBNAIL_CELLS,
-    bounded_integer,
-    head_labels,
-    shrink,
-)
+from regard.view.page.maps import THUMBNAIL_CELLS, bounded_integer, head_labels, open_stored, shrink
+from regard.view.page.readings import page_side
 from regard.watcher.capture.runs import LayerKey
-from regard.watcher.files.watched_file import FORMAT, VERSION, StoredLayers
 from regard.watcher.layer import LayerObservation
 from regard.watcher.media.image_grids import ImageGrid
 from regard.watcher.media.picture_bytes import FramedPicture
@@ -145,6 +140,7 @@ def _image(
 
 
 MAX_TOKENS = 1024
+NO_TEXT = TokenizedText((), (), (), ())
 TITLES = {
     "encoder": "the input looks at itself",
     "decoder": "the text looks at what came before it",
@@ -167,7 +163,7 @@ def watched_reading(seen: Seen) -> dict[str, Any]:
         name_patches(part, images)
         mark_generated(part, seen)
     return {
-        "sentence": _text(parts[0]["query"]["words"]),
+        "sentence": " ".join(parts[0]["query"]["words"]),
         "translation": "",
         "quick": False,
         "notes": [_numbering(layers), *authorship(parts)],
@@ -205,21 +201,11 @@ def _part(part: str, layers: list[tuple[LayerKey, LayerObservation]]) -> dict[st
         "heads": first.head_shape[-1],
         "causal": False,
         "steps": False,
-        "query": _side(first.query_text),
-        "key": _side(first.key_text),
+        "query": page_side(first.query_text or NO_TEXT),
+        "key": page_side(first.key_text or NO_TEXT),
         **head_labels(layers),
         "ways": ["head", "layer", "all", *(("rollout",) if has_rollout(layers) else ())],
         "thumbnail": [min(24, first.queries), min(24, first.keys)],
-    }
-
-
-def _side(side: TokenizedText | None) -> dict[str, Any]:
-    text = side or TokenizedText((), (), (), ())
-    return {
-        "language": "",
-        "tokens": list(text.tokens),
-        "words": list(text.words),
-        "word_of_token": list(text.word_of_token),
     }
 
 
@@ -234,20 +220,16 @@ def _numbering(layers: dict[str, list[tuple[LayerKey, LayerObservation]]]) -> st
     return f"Watched: {'; '.join(notes)}." if notes else "All watched layers are here."
 
 
-def _text(words: list[str]) -> str:
-    return " ".join(words)
-
-
 class Run:
     """One text of a watched model: its reading, and weights of any head on demand."""
 
-    def __init__(self, seen: Seen) -> None:
-        self._seen = seen
+    def __init__(self, seen: Seen, path: Path) -> None:
+        self._seen, self._path = seen, path
 
     @cached_property
     def reading(self) -> dict[str, Any]:
-        """The run in the shape of a reading (web/lib/api.js)."""
-        return watched_reading(self._seen)
+        with file_errors(self._path):
+            return watched_reading(self._seen)
 
     def weights(self, fields: Mapping[str, Any]) -> Array:
         """weights_qk between tokens: of one head, or the average of a layer or of all."""
@@ -283,13 +265,12 @@ class Run:
 
 def readable_run(path: Path) -> Run | None:
     """The run of a file where the Read view can show it: one short text, with every weight."""
-    header, arrays = mapped_arrays(path)
-    if not isinstance(header, dict) or header.get("format") != FORMAT:
+    seen = open_stored(path)
+    if not isinstance(seen, Seen):
         return None
-    check_header(header, path, FORMAT, VERSION)
-    seen = Seen(StoredLayers(header, arrays, unread))
-    one = seen.sentence(0) if seen.sentences > 1 else seen
-    return Run(one) if is_readable(one) else None
+    with file_errors(path):
+        one = seen.sentence(0) if seen.sentences > 1 else seen
+        return Run(one, path) if is_readable(one) else None
 
 
 def open_run(path: Path) -> Run:

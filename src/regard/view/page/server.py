@@ -26,9 +26,10 @@ from regard.view.page.jobs import Context
 from regard.view.page.single_file import bundle, modules_in_order, page_style, web_files
 
 REQUEST_SECONDS = 10.0  # to send a complete request, from its first byte or the last response on
-MAX_INCOMPLETE_CONNECTIONS = (
-    128  # beyond it the oldest connection without a complete request is closed
-)
+# Beyond the first number connections without a complete request are closed, the oldest first, once
+# they had their time to begin; beyond the second without that time.
+MAX_INCOMPLETE_CONNECTIONS, MAX_CONNECTIONS = 128, 512
+BEGIN_SECONDS = 1.0
 
 
 class BoundedProtocol(H11Protocol):
@@ -39,32 +40,31 @@ class BoundedProtocol(H11Protocol):
     _timer: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: Any) -> None:
-        """Start the time limit, and end the oldest incomplete connection where there are many."""
         super().connection_made(transport)
         self._start_timer()
         incomplete = [x for x in self.connections if isinstance(x, BoundedProtocol) and x._timer]
-        if len(incomplete) > self.most_incomplete:
-            min(incomplete, key=lambda x: x._deadline).abort()
+        surplus = len(incomplete) - self.most_incomplete
+        began = self.loop.time() + self.request_seconds - BEGIN_SECONDS
+        for one in sorted(incomplete, key=lambda x: x._deadline)[: max(0, surplus)]:
+            if one._deadline < began or len(incomplete) > MAX_CONNECTIONS:
+                one.abort()
+                incomplete.remove(one)
 
     def data_received(self, data: bytes) -> None:
-        """Stop the time limit once the request is complete."""
         super().data_received(data)
         if self._is_complete():
             self._stop_timer()
 
     def on_response_complete(self) -> None:
-        """Start the time limit of the next request."""
         super().on_response_complete()
         if not self._is_complete() and not self.transport.is_closing():
             self._start_timer()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Stop the time limit of a connection that ended."""
         self._stop_timer()
         super().connection_lost(exc)
 
     def abort(self) -> None:
-        """End the connection at once."""
         self._stop_timer()
         self.transport.abort()
 
@@ -133,7 +133,7 @@ def address(port: int, token: str, view: str = "", **state: str) -> str:
 def serve(context: Context, bound: socket.socket, ready: Callable[[], None]) -> None:
     """Serve on a bound socket until Ctrl-C; ``ready`` is called once requests can come."""
     server = make_server(context, bound.getsockname()[1])
-    bound.listen(128)  # from here on a browser waits instead of being refused
+    bound.listen(MAX_CONNECTIONS)  # from here on a browser waits instead of being refused
     ready()
     with closing(bound):
         try:
@@ -155,7 +155,6 @@ def make_server(
         access_log=False,  # its lines would contain the token
         server_header=False,
         timeout_graceful_shutdown=1,
-        limit_concurrency=256,
         h11_max_incomplete_event_size=32 * 1024,
     )
     return _Server(config, context)
@@ -169,7 +168,6 @@ class _Server(uvicorn.Server):
         self._context = context
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
-        """End all jobs, then the server."""
         self._context.workers.close()
         super().handle_exit(sig, frame)
 

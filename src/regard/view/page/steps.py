@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import struct
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -46,16 +46,8 @@ class StepsData:
     more: Mapping[str, Any] = field(default_factory=dict)
 
     def to_bytes(self) -> bytes:
-        """As the page takes it."""
-        shapes, blocks, start = {}, [], 0
-        for name, array in self.matrices.items():
-            shapes[name] = [*array.shape, start]
-            blocks.append(np.ascontiguousarray(array, "<f8").tobytes())
-            start += array.size
-        plain = {x: y for x, y in asdict(self).items() if x not in ("matrices", "more")}
-        header = json.dumps({**plain, **self.more, "matrices": shapes}, allow_nan=False).encode()
-        header += b" " * (-(4 + len(header)) % 8)
-        return struct.pack("<I", len(header)) + header + b"".join(blocks)
+        plain = {x: y for x, y in vars(self).items() if x not in ("matrices", "more")}
+        return PathData({**plain, **self.more}, self.matrices, {}).to_bytes()
 
 
 def reading_data(
@@ -123,9 +115,7 @@ def example_data(name: str) -> StepsData:
     """A document's example, with its claims and the correct numbers."""
     example = run_example(name)
     data = steps_data(example.steps, example.title)
-    return StepsData(
-        **{**vars(data), "about": example.computes, "more": {"example": example_summary(example)}}
-    )
+    return replace(data, about=example.computes, more={"example": example_summary(example)})
 
 
 def example_summary(example: Example) -> dict[str, Any]:
@@ -172,7 +162,7 @@ class PathData:
     parameters: Mapping[str, Matrix]
 
     def to_bytes(self) -> bytes:
-        """As the page takes it (web/lib/api.js, layerOf)."""
+        """As the page takes it (web/lib/api.js, decodeLayer)."""
         shapes, parameters, blocks, start = {}, {}, [], 0
         for name, array in self.matrices.items():
             shapes[name] = [*array.shape, start // 8]
@@ -278,7 +268,6 @@ def token_name(tokenizer: Tokenizer, token: int) -> str:
 
 
 def _with_chosen(likeliest_v: Array, token: int) -> list[int]:
-    """The likeliest tokens, followed by the chosen one if it is not among them."""
     tokens = [int(x) for x in likeliest_v]
     return tokens if token in tokens else [*tokens, token]
 

@@ -125,7 +125,6 @@ def _parting_lines(parting: Parting, same: bool, style: TerminalStyle) -> list[s
 
 
 def _odds(names: Sequence[str], rows: Sequence[WordProbability]) -> list[str]:
-    """Probabilities before and after, one word a line."""
     label = max(map(cells, names))
     return [
         f"  {' ' * label}  {'before':>7}  {'after':>7}",
@@ -171,7 +170,6 @@ def effects_page(effects: Effects, style: TerminalStyle = PIPE) -> str:
 
 
 def _effects_without_formula(effects: Effects, style: TerminalStyle) -> str:
-    """The largest effects of a watched model."""
     of, against = printable(repr(effects.of)), printable(repr(effects.against))
     rows = effects.heads
     lines = [

@@ -17,14 +17,7 @@ from regard.errors import count
 from regard.textbook.digits import tidy
 from regard.textbook.examples.story import Claim, Example, Numbers
 from regard.textbook.steps import Steps
-from regard.textbook.why import (
-    BETWEEN_WORDS,
-    has_heads,
-    labels,
-    matrix,
-    sentence_words,
-    sizes,
-)
+from regard.textbook.why import BETWEEN_WORDS, has_heads, labels, matrix, sentence_words, sizes
 from regard.typing import Float64Array
 from regard.view.terminal.style import ELLIPSIS, shorten
 
@@ -42,10 +35,16 @@ class Matrix:
 
 def draw_matrix(matrix: Matrix, max_width: int) -> Table:
     """As many columns as fit into ``max_width``, from both ends; all rows of a short matrix."""
-    texts = written(matrix.array)
     rows = _chosen(len(matrix.rows), MAX_ROWS)
     names = [shorten(matrix.rows[i]) if i is not None else ELLIPSIS for i in rows]
-    columns = _columns_that_fit(matrix, texts, rows, max_width - max(map(len, names), default=0))
+    room = max_width - max(map(len, names), default=0)
+    # Only what may be shown is written: a number and its blank take two characters at least.
+    near = [j for j in _chosen(len(matrix.columns), max(2, room // 2)) if j is not None]
+    form = number_form(matrix.array)
+    texts = {
+        i: {j: number_text(matrix.array[i, j], form) for j in near} for i in rows if i is not None
+    }
+    columns = _columns_that_fit(matrix, texts, near, room)
     table = Table.grid(padding=(0, 1, 0, 0))
     table.add_column(style="bold", no_wrap=True)
     for _ in columns:
@@ -58,35 +57,38 @@ def draw_matrix(matrix: Matrix, max_width: int) -> Table:
     return table
 
 
-def written(array: Float64Array, digits: int = 3) -> list[list[str]]:
-    """Every number of a matrix in one form, so that a column of them can be compared.
+def number_form(array: Float64Array, digits: int = 3) -> str:
+    """One format for every number of a matrix, so that a column of them can be compared.
 
-    >>> written(np.array([[0.5, -np.inf], [1.0, 2.0]]))
-    [['0.500', '-inf'], ['1.000', '2.000']]
+    >>> number_form(np.array([[0.5, -np.inf], [1.0, 2.0]])), number_form(np.array([2e7]))
+    ('.3f', '.2e')
     """
     finite = np.abs(array[np.isfinite(array)])
     largest = float(finite.max(initial=0))
     if largest >= 1e5 or 0 < largest < 0.01:
-        form = ".2e"
-    else:
-        form = f".{max(0, digits - max(0, len(str(int(largest))) - 3))}f"
-    return [[_without_minus_zero(f"{tidy(x):{form}}") for x in row] for row in array.tolist()]
+        return ".2e"
+    return f".{max(0, digits - max(0, len(str(int(largest))) - 3))}f"
+
+
+def number_text(number: float, form: str) -> str:
+    """A number in this form, zero without a sign."""
+    text = f"{tidy(float(number)):{form}}"
+    return text[1:] if text.startswith("-") and not text.strip("-0.e+") else text
 
 
 def _columns_that_fit(
-    matrix: Matrix, texts: list[list[str]], rows: list[int | None], max_width: int
+    matrix: Matrix, texts: dict[int, dict[int, str]], near: list[int], room: int
 ) -> list[int | None]:
     """Try ever fewer columns, half of them from each end."""
-    shown = [texts[i] for i in rows if i is not None]
-    width = [
-        1 + max([len(shorten(name)), *(len(row[j]) for row in shown)])
-        for j, name in enumerate(matrix.columns)
-    ]
-    for most in range(len(width), 1, -1):
-        columns = _chosen(len(width), most)
-        if sum(2 if j is None else width[j] for j in columns) <= max_width:
+    width = {
+        j: 1 + max([len(shorten(matrix.columns[j])), *(len(row[j]) for row in texts.values())])
+        for j in near
+    }
+    for most in range(len(near), 1, -1):
+        columns = _chosen(len(matrix.columns), most)
+        if sum(2 if j is None else width[j] for j in columns) <= room:
             return columns
-    return _chosen(len(width), 2)
+    return _chosen(len(matrix.columns), 2)
 
 
 def _chosen(size: int, most: int) -> list[int | None]:
@@ -99,10 +101,6 @@ def _chosen(size: int, most: int) -> list[int | None]:
         return list(range(size))
     front = (most + 1) // 2
     return [*range(front), None, *range(size - most + front, size)]
-
-
-def _without_minus_zero(text: str) -> str:
-    return text[1:] if text.startswith("-") and not text.strip("-0.e+") else text
 
 
 def _style(cell: str) -> str:
@@ -192,7 +190,6 @@ def _stage_label(steps: Steps, name: str, head: int, shape: tuple[int, ...]) -> 
 
 
 def _opening(steps: Steps) -> str:
-    """The sentence, and the true shape of everything."""
     sentences, heads = sizes(steps)
     words = sentence_words(steps)
     listed = f"tokens ({len(words)}): {' '.join(words)}\n" if words and sentences == 1 else ""

@@ -41,7 +41,6 @@ class TerminalStyle:
         return [line.replace(FILLER, "") for line in lines] or [""]
 
     def bold(self, text: str) -> str:
-        """Bold text, where there is colour."""
         return f"\x1b[1m{text}\x1b[0m" if self.colour else text
 
     def shaded(self, text: str, share: float) -> str:

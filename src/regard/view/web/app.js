@@ -32,7 +32,8 @@ export function startPage(source) {
     const turn = ++shown;
     if (leave) leave();
     leave = null;
-    const [title, show] = VIEWS[state.view] || VIEWS.read;
+    // Own names alone: an address may be #constructor.
+    const [title, show] = VIEWS[Object.hasOwn(VIEWS, state.view) ? state.view : "read"];
     document.title = `${title} · regard`;
     drawNavigation(state, source);
     announce("");

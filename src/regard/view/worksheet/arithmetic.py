@@ -142,9 +142,14 @@ def _check(steps: Steps, digits: int) -> None:
     queries, keys = steps.weights.shape[-2:]
     if queries != keys:
         raise ArgumentError(f"a worksheet needs as many queries as keys, got {queries} and {keys}.")
-    if keys > MAX_WORDS:
+    check_words(keys)
+
+
+def check_words(words: int) -> None:
+    """Raise where a worksheet has no room for this many words."""
+    if words > MAX_WORDS:
         raise ArgumentError(
-            f"a worksheet has room for {MAX_WORDS} words, got {keys}: choose a shorter sentence."
+            f"a worksheet has room for {MAX_WORDS} words, got {words}: choose a shorter sentence."
         )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from html import escape
@@ -19,19 +20,12 @@ from regard.textbook.steps import Steps, self_attention
 from regard.textbook.why import BETWEEN_WORDS, find, sentence_words
 from regard.typing import Float64Array
 from regard.view.page.single_file import single_file
-from regard.view.worksheet.arithmetic import PrintedNumbers, half_up, round_steps, text
+from regard.view.worksheet.arithmetic import PrintedNumbers, check_words, half_up, round_steps, text
 
 WORKED_STAGES = (
-    "query",
-    "key",
-    "value",
-    "scores",
-    "scaled",
-    "exponentials",
-    "totals",
-    "weights",
-    "output",
+    *("query", "key", "value", "scores", "scaled", "exponentials", "totals", "weights", "output"),
 )
+CONTROL_CHARACTER = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 
 
 @dataclass(frozen=True)
@@ -159,6 +153,7 @@ def by_hand(sentence: str, width: int = 2, seed: int = 0) -> Steps:
            [1., 0.]])
     """
     words = split(sentence)
+    check_words(len(words))
     if not 1 <= width <= 4:
         raise ArgumentError(f"width must be 1 to 4, to be worked out by hand, got {width}.")
     if seed < 0:
@@ -195,7 +190,6 @@ def _matrix(width: int, random: np.random.Generator) -> Float64Array:
 
 
 def _faults(steps: Steps) -> int:
-    """Number of scores that are huge and of rows that are too flat or too sharp."""
     largest_q = steps.weights.max(axis=1)
     dull = (largest_q < CLEAR_WEIGHT_RANGE[0]) | (largest_q > CLEAR_WEIGHT_RANGE[1])
     return int((np.abs(steps.scaled) > MAX_SCORE).sum() + dull.sum())
@@ -226,7 +220,6 @@ class Worksheet:
         return document(self, answers=answers)
 
     def save(self, path: str | Path, *, answers: bool = True) -> Path:
-        """Write the document; a browser prints it."""
         path = Path(path)
         write_text(path, self.html(answers=answers))
         return path
@@ -275,7 +268,6 @@ def worksheet(
 
 
 def _clearest_row(printed: PrintedNumbers) -> int:
-    """The row whose largest weight is furthest above its second; the first such."""
     weights = printed.steps.weights
     if weights.shape[1] < 2:
         return 0
@@ -325,12 +317,14 @@ def document(sheet: Worksheet, *, answers: bool) -> str:
     folder = files("regard.view.worksheet")
     steps = f"<main>{''.join(_steps(sheet))}</main>"
     body = [_head(sheet), steps, _questions(sheet), *([_key(sheet)] if answers else [])]
-    return single_file(
+    html = single_file(
         (folder / "worksheet.html").read_text(encoding="utf-8"),
         style=(folder / "style.css").read_text(encoding="utf-8"),
         body="\n".join(body),
         title=f"Self-attention by hand: {sheet.title}",
     )
+    # HTML has no control characters, and a terminal, where it may be printed, would obey them.
+    return CONTROL_CHARACTER.sub(lambda x: x[0].encode("unicode_escape").decode("ascii"), html)
 
 
 def _head(sheet: Worksheet) -> str:
@@ -347,7 +341,6 @@ def _head(sheet: Worksheet) -> str:
 
 
 def _rounding(sheet: Worksheet) -> str:
-    """The rule of rounding, in a sentence."""
     digits, finer = sheet.printed.digits, sheet.printed.highest_q is not None
     rest = f", but powers of e to {digits + 1}" if finer else ""
     return (

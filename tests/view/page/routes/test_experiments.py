@@ -111,3 +111,40 @@ def test_a_score_and_a_term_of_it(client, reading):
 def test_what_cannot_be_changed_is_said(client, changes, message):
     answer = client.post("/api/experiment", json={"sentence": SENTENCE, "changes": changes})
     assert (answer.status_code, answer.json()["error"]) == (400, message)
+
+
+ODD = [
+    None,
+    True,
+    -1,
+    2**70,
+    1e308,
+    "x",
+    [],
+    [[]],
+    {},
+    {"change": []},
+    [{"change": []}],
+    ["x", None],
+]
+PATHS = ["read", "weights", "thumbnails", "steps", "path", "next", "experiment", "effects",
+         "because", "learn", "export/html"]  # fmt: skip
+FIELDS = ["sentence", "part", "layer", "head", "show", "changes", "of", "against", "query", "key",
+          "path", "example", "page", "at", "state", "file", "choice", "position"]  # fmt: skip
+
+
+@pytest.mark.parametrize("path", PATHS)
+def test_odd_fields_are_answered_by_a_sentence(client, path):
+    usual = {"sentence": "A dog", "part": "encoder", "layer": 0, "head": 0, "of": 0, "query": 0,
+             "key": 0, "page": "nowhere",
+             "changes": [{"change": "knock_out", "word": 0}]}  # fmt: skip
+    for name in FIELDS:
+        for value in ODD:
+            answer = client.post(f"/api/{path}", json={**usual, name: value})
+            assert answer.status_code in (200, 400), (name, value)
+
+
+def test_a_change_must_be_of_a_known_kind(client):
+    answer = client.post("/api/experiment", json={"sentence": "a", "changes": [{"change": []}]})
+    message = "a change must be one of knock_out, ablate, redirect, got {'change': []}."
+    assert (answer.status_code, answer.json()) == (400, {"error": message})

@@ -123,3 +123,25 @@ def test_heads_and_their_small_pictures(client, seen):
     maps = np.asarray(seen.map).reshape(1, -1, *seen.map.shape[-2:])
     npt.assert_array_equal(thumbnails, shrink(maps, 24).astype(np.float32))
     assert ask(client, "thumbnails", file=0, part="none").headers["x-regard-shape"] == "0,0,0,0"
+
+
+def test_a_part_must_be_text(client):
+    answer = ask(client, "thumbnails", file=0, part=[])
+    assert (answer.status_code, answer.json()) == (400, {"error": "part must be text, got []."})
+
+
+ODD = [None, True, -1, 2**70, 1e308, "x", "", [], [[]], {}, {"a": []}, [1, 2], ["x", None]]
+FIELDS = [
+    *("file", "part", "layer", "head", "rows", "columns", "cells", "query", "side", "from", "to"),
+    "thorough",
+]
+
+
+@pytest.mark.parametrize("what", ["about", "heads", "thumbnails", "region", "row", "text"])
+def test_odd_fields_of_the_map_are_answered_by_a_sentence(client, what):
+    usual = {"file": 0, "part": "attention", "layer": 0, "head": 0, "rows": [0, 9], "query": 0,
+             "columns": [0, 9], "cells": [9, 9], "side": "key", "from": 0, "to": 9}  # fmt: skip
+    for name in FIELDS:
+        for value in ODD:
+            answer = ask(client, what, **{**usual, name: value})
+            assert answer.status_code in (200, 400), (name, value)

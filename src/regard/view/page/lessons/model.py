@@ -7,6 +7,7 @@ from typing import Any
 
 from regard.heads.links import CAUTION
 from regard.transformer.reading import Reading
+from regard.typing import Array
 
 Facts = dict[str, Any]
 Read = Callable[[str], Reading]
@@ -24,7 +25,7 @@ def look(glance: Read, _: Read) -> Facts:
     layer, head, query = shown.link.layer, shown.link.head, shown.link.query
     other = rival_noun(shown.link.key_word)
     return {
-        **_picture(reading, layer, head),
+        **head_picture(reading, layer, head),
         **_choices(reading, query, layer, head),
         "position": query,
         "other": other,
@@ -41,7 +42,7 @@ def habit(glance: Read, _: Read) -> Facts:
     shares = [role.usual.get(position, 0.0) for position in NEIGHBOURS]
     usual = max(shares)
     return {
-        **_picture(reading, role.layer, role.head),
+        **head_picture(reading, role.layer, role.head),
         "right": shares.index(usual),
         "usual": usual,
         "habit": role.name,
@@ -68,7 +69,7 @@ def tell(glance: Read, read: Read) -> Facts:
     follows = turned.get("changed", {}).get("row turned to wrong", {}).get("gender_follows")
     elsewhere = delicious.find(IT, rival)[0]
     return {
-        **_picture(delicious, layer, head),
+        **head_picture(delicious, layer, head),
         **chosen,
         "position": position,
         "noun": noun,
@@ -103,11 +104,10 @@ def rival_noun(noun: str) -> str:
 
 
 def _row(reading: Reading, position: int, layer: int, head: int) -> Any:
-    return reading.weights(layer=layer, head=head)[position]
+    return reading.weights(layer, head)[position]
 
 
 def _choices(reading: Reading, position: int, layer: int, head: int) -> Facts:
-    """The words a reader may choose from; the one that gets most is always among them."""
     row = _row(reading, position, layer, head)
     best = reading.words[int(row.argmax())]
     offered = [word for word in ("dog", "food", IT, reading.words[-2]) if word in reading.words]
@@ -120,13 +120,17 @@ def _choices(reading: Reading, position: int, layer: int, head: int) -> Facts:
     }
 
 
-def _picture(reading: Reading, layer: int, head: int) -> Facts:
+def head_picture(reading: Reading, layer: int, head: int) -> Facts:
     """Words and weights of one head, for its picture."""
-    weights_qk = reading.weights(layer=layer, head=head)
     return {
         "sentence": reading.sentence,
         "words": list(reading.words),
         "layer": layer,
         "head": head,
-        "weights": [[round(float(w), 6) for w in row] for row in weights_qk],
+        "weights": rounded(reading.weights(layer, head)),
     }
+
+
+def rounded(weights_qk: Array) -> list[list[float]]:
+    """Weights to six digits, as the page draws them."""
+    return [[round(float(w), 6) for w in row] for row in weights_qk]

@@ -9,7 +9,15 @@ import numpy as np
 
 from regard.transformer.config import parameter_shapes
 from regard.typing import Array
-from regard.view.page.lessons.model import HUNGRY, IT, Facts, Read, rival_noun
+from regard.view.page.lessons.model import (
+    HUNGRY,
+    IT,
+    Facts,
+    Read,
+    head_picture,
+    rival_noun,
+    rounded,
+)
 from regard.view.page.readings import without_position
 
 TWICE = "the dog saw the dog"
@@ -78,13 +86,9 @@ def position(glance: Read, _: Read) -> Facts:
     before, after = (float(np.mean(np.diag(x, -1)[:second])) for x in (weights, without))
     alike = float(np.abs(without[first] - without[second]).max())
     return {
-        "sentence": reading.sentence,
-        "words": list(reading.words),
+        **head_picture(reading, role.layer, role.head),
         "position": second,
-        "layer": role.layer,
-        "head": role.head,
-        "weights": _rounded(weights),
-        "without": _rounded(without),
+        "without": rounded(without),
         "before": before,
         "after": after,
         # The rows are made of the same numbers; single precision may round their sums apart.
@@ -110,7 +114,7 @@ def mask(_: Read, read: Read) -> Facts:
         "position": 2,
         "layer": int(layer),
         "head": int(head),
-        "weights": _rounded(shown),
+        "weights": rounded(shown),
         "hidden": largest_hidden,
         "right": 0 if largest_hidden == 0 else 1,
     }
@@ -134,7 +138,7 @@ def cross(_: Read, read: Read) -> Facts:
         "position": row,
         "layer": layer,
         "head": head,
-        "weights": _rounded(weights),
+        "weights": rounded(weights),
         "choices": offered,
         "right": offered.index(best),
         "best": best,
@@ -177,12 +181,9 @@ def experiment(_: Read, read: Read) -> Facts:
     changed = reading.redirect(IT, rival, layer=link.layer, head=link.head)
     candidates = changed.parting.candidates
     return {
-        "sentence": reading.sentence,
-        "words": list(reading.words),
+        **head_picture(reading, link.layer, link.head),
         "position": link.query,
-        "layer": link.layer,
-        "head": link.head,
-        "weights": _rounded(changed.weights(layer=link.layer, head=link.head)),
+        "weights": rounded(changed.weights(layer=link.layer, head=link.head)),
         "noun": link.key_word,
         "rival": rival,
         "first": changed.before.translation,
@@ -207,7 +208,3 @@ def _kind(parameter: str) -> str:
 
 def _strip(vector: Array, size: int = STRIP_NUMBERS) -> list[float]:
     return [round(float(x), 3) for x in vector[:size]]
-
-
-def _rounded(weights_qk: Array) -> list[list[float]]:
-    return [[round(float(w), 6) for w in row] for row in weights_qk]

@@ -18,7 +18,7 @@ from regard.transformer.experiment import (
 from regard.transformer.reading import Reading
 from regard.transformer.roles import PARTS
 from regard.view.page.jobs import Context, Fields, Stop
-from regard.view.page.readings import as_page, experiment_outcome, integer_field
+from regard.view.page.readings import as_page, experiment_outcome, integer_field, text_field
 
 MAX_TERMS = 12
 
@@ -27,10 +27,7 @@ def routes(context: Context) -> list[Route]:
     """experiment, effects, because."""
 
     def requested_reading(fields: Fields, stop: Stop) -> Reading:
-        sentence = fields.get("sentence")
-        if not isinstance(sentence, str):
-            raise ArgumentError("sentence must be text.")
-        return context.readings.read(sentence, stop.check)
+        return context.readings.read(text_field(fields, "sentence"), stop.check)
 
     def experiment(fields: Fields, stop: Stop) -> Response:
         changes = fields.get("changes")
@@ -79,7 +76,7 @@ def _choice(reading: Reading, choice: Choice) -> dict[str, Any]:
 def _layer_effects(reading: Reading, fields: Fields) -> dict[str, Any]:
     """Effects of the heads of one layer: the page asks for a layer at a time, to show progress."""
     choice = find_choice(reading, *_words(fields))
-    part, layer = str(fields.get("part", "encoder")), integer_field(fields, "layer")
+    part, layer = text_field(fields, "part", "encoder"), integer_field(fields, "layer")
     without_h = without_each_head(reading, choice, part, layer)
     return {"effect": (logit_difference(reading, choice) - without_h).tolist()}
 
@@ -87,7 +84,7 @@ def _layer_effects(reading: Reading, fields: Fields) -> dict[str, Any]:
 def _because(reading: Reading, fields: Fields) -> dict[str, Any]:
     """The largest terms of a score; ``path`` opens a term of each level in turn."""
     query, key, layer, head = (integer_field(fields, x) for x in ("query", "key", "layer", "head"))
-    made = reading.because(query, key, layer, head, part=str(fields.get("part", "encoder")))
+    made = reading.because(query, key, layer, head, part=text_field(fields, "part", "encoder"))
     path = fields.get("path", [])
     if not isinstance(path, list):
         raise ArgumentError(f"path must be a list of term numbers, got {path!r}.")

@@ -16,21 +16,11 @@ from regard.view.figure.picture import Picture
 from regard.view.page.embed import offline_map, offline_page
 from regard.view.page.jobs import Context, Fields, Stop
 from regard.view.page.maps import bounded_integer, open_file
+from regard.view.page.readings import text_field
 
 HIDDEN_STEP = -32768  # minus infinity, the score of a hidden key
 STATE_FIELDS = (
-    "part",
-    "layer",
-    "head",
-    "show",
-    "as",
-    "by",
-    "least",
-    "marks",
-    "q",
-    "k",
-    "stage",
-    "cell",
+    *("part", "layer", "head", "show", "as", "by", "least", "marks", "q", "k", "stage", "cell"),
 )
 
 
@@ -46,12 +36,10 @@ def routes(context: Context) -> list[Route]:
 
     def html(fields: Fields, stop: Stop) -> Response:
         if "example" in fields:
-            example = run_example(_text(fields, "example"))
+            example = run_example(text_field(fields, "example"))
             return Response(offline_page(example.steps), media_type="text/html")
-        sentence, state = fields.get("sentence"), fields.get("state")
-        if not isinstance(sentence, str):
-            raise ArgumentError("sentence must be text.")
-        reading = context.readings.read(sentence, stop.check)
+        state = fields.get("state")
+        reading = context.readings.read(text_field(fields, "sentence"), stop.check)
         state_fields = (
             {x: state[x] for x in STATE_FIELDS if x in state} if isinstance(state, dict) else {}
         )
@@ -79,13 +67,13 @@ def figure(fields: Fields) -> Picture:
     return Picture(
         _numbers(fields, (len(names[0]), len(names[1]))),
         names,
-        _text(fields, "kind"),
-        _text(fields, "title"),
-        _text(fields, "caption"),
-        _text(fields, "provenance"),
+        text_field(fields, "kind"),
+        text_field(fields, "title"),
+        text_field(fields, "caption"),
+        text_field(fields, "provenance"),
         _rows(fields, len(names[0])),
         (axes[0], axes[1]),
-        _text(fields, "what"),
+        text_field(fields, "what"),
     )
 
 
@@ -93,7 +81,7 @@ def _numbers(fields: Fields, shape: tuple[int, int]) -> Any:
     """Steps of the largest number: two bytes each, or one for its root (web/lib/export.js)."""
     sqrt = fields.get("sqrt") is True
     try:
-        content = base64.b64decode(_text(fields, "steps"), validate=True)
+        content = base64.b64decode(text_field(fields, "steps"), validate=True)
         steps = np.frombuffer(content, np.uint8 if sqrt else "<i2")
         most = float(fields.get("most", 1.0))
     except (binascii.Error, TypeError, ValueError):
@@ -103,13 +91,6 @@ def _numbers(fields: Fields, shape: tuple[int, int]) -> Any:
     if sqrt:
         return (most * (steps / 255.0) ** 2).reshape(shape)
     return np.where(steps == HIDDEN_STEP, -np.inf, steps * (most / 32767)).reshape(shape)
-
-
-def _text(fields: Fields, name: str) -> str:
-    text = fields.get(name)
-    if not isinstance(text, str):
-        raise ArgumentError(f"{name} must be text, got {text!r}.")
-    return text
 
 
 def _names(fields: Fields, name: str) -> tuple[str, ...]:

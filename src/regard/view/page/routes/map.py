@@ -21,6 +21,7 @@ from regard.view.page.maps import (
     head_thumbnails,
     open_file,
 )
+from regard.view.page.readings import text_field
 from regard.view.page.regions import Region, RegionCells, region_cells
 
 MAX_CELLS = 1024  # a side
@@ -33,41 +34,34 @@ def routes(context: Context) -> list[Route]:
     def source(index: int) -> MapSource:
         return open_file(context.files[index])
 
-    def requested_file(fields: Fields) -> MapSource:
-        return source(bounded_integer("file", fields.get("file"), 0, len(context.files) - 1))
+    def post(name: str, answer: Callable[[MapSource, Fields, Stop], Response]) -> Route:
+        def answer_on_file(fields: Fields, stop: Stop) -> Response:
+            index = bounded_integer("file", fields.get("file"), 0, len(context.files) - 1)
+            return answer(source(index), fields, stop)
 
-    def about(fields: Fields, stop: Stop) -> Response:
-        return JSONResponse(requested_file(fields).about())
-
-    def heads(fields: Fields, stop: Stop) -> Response:
-        return JSONResponse({"parts": head_parts(requested_file(fields))})
-
-    def thumbnails(fields: Fields, stop: Stop) -> Response:
-        made = head_thumbnails(requested_file(fields), fields.get("part"))
-        return numbers(np.zeros((0, 0, 0, 0)) if made is None else made)
-
-    def region(fields: Fields, stop: Stop) -> Response:
-        return _region(requested_file(fields), fields, stop.check)
-
-    def row(fields: Fields, stop: Stop) -> Response:
-        return JSONResponse(_row(requested_file(fields), fields))
-
-    def text(fields: Fields, stop: Stop) -> Response:
-        layer = requested_file(fields).layer(fields.get("layer", 0))
-        segment = (fields.get("side"), fields.get("from"), fields.get("to"))
-        return JSONResponse({"tokens": layer.text(*segment)})
+        return context.post(f"/api/map/{name}", answer_on_file)
 
     return [
-        context.post("/api/map/about", about),
-        context.post("/api/map/heads", heads),
-        context.post("/api/map/thumbnails", thumbnails),
-        context.post("/api/map/region", region),
-        context.post("/api/map/row", row),
-        context.post("/api/map/text", text),
+        post("about", lambda file, fields, stop: JSONResponse(file.about())),
+        post("heads", lambda file, fields, stop: JSONResponse({"parts": head_parts(file)})),
+        post("thumbnails", lambda file, fields, stop: _thumbnails(file, fields)),
+        post("region", _region),
+        post("row", lambda file, fields, stop: JSONResponse(_row(file, fields))),
+        post("text", lambda file, fields, stop: JSONResponse({"tokens": _text(file, fields)})),
     ]
 
 
-def _region(file: MapSource, fields: Fields, check: Callable[[], None]) -> Response:
+def _thumbnails(file: MapSource, fields: Fields) -> Response:
+    made = head_thumbnails(file, text_field(fields, "part"))
+    return numbers(np.zeros((0, 0, 0, 0)) if made is None else made)
+
+
+def _text(file: MapSource, fields: Fields) -> list[str]:
+    layer = file.layer(fields.get("layer", 0))
+    return layer.text(fields.get("side"), fields.get("from"), fields.get("to"))
+
+
+def _region(file: MapSource, fields: Fields, stop: Stop) -> Response:
     """The cells, then what each column received and each row's entropy, in one answer."""
     layer, index = _head(file, fields)
     region = Region(
@@ -76,7 +70,7 @@ def _region(file: MapSource, fields: Fields, check: Callable[[], None]) -> Respo
         _cells(fields.get("cells")),
     )
     cells = region_cells(
-        layer.seen, index, region, thorough=fields.get("thorough") is True, check=check
+        layer.seen, index, region, thorough=fields.get("thorough") is True, check=stop.check
     )
     response = numbers(np.concatenate([cells.values_rc.reshape(-1), *_strips(layer, index, cells)]))
     response.headers["X-Regard-Shown"] = json.dumps(_description(cells, layer))

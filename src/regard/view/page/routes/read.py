@@ -10,12 +10,11 @@ import numpy as np
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from regard.errors import ArgumentError
 from regard.transformer.reading import Reading
 from regard.typing import Array
 from regard.view.page.jobs import Context, Fields, Stop, numbers
 from regard.view.page.maps import THUMBNAIL_CELLS, bounded_integer, shrink
-from regard.view.page.readings import as_page
+from regard.view.page.readings import as_page, integer_field, text_field
 from regard.view.page.runs import Run, open_run
 
 
@@ -48,7 +47,7 @@ def routes(context: Context) -> list[Route]:
         if run := requested_run(fields):
             return numbers(run.thumbnails(fields))
         weights_lhqk = requested_reading(context, fields, stop).weights(
-            part=str(fields.get("part")), by="tokens"
+            part=text_field(fields, "part"), by="tokens"
         )
         return numbers(shrink(weights_lhqk, THUMBNAIL_CELLS))
 
@@ -61,9 +60,7 @@ def routes(context: Context) -> list[Route]:
 
 def requested_reading(context: Context, fields: Fields, stop: Stop) -> Reading:
     """The reading of the sentence in a request, with its changes where it has any."""
-    sentence, quick = fields.get("sentence"), fields.get("quick") is True
-    if not isinstance(sentence, str):
-        raise ArgumentError("sentence must be text.")
+    sentence, quick = text_field(fields, "sentence"), fields.get("quick") is True
     if fields.get("changes"):
         after: Reading = context.readings.experiment(sentence, fields["changes"], stop.check).after
         return after
@@ -97,16 +94,12 @@ def first_table(reading: Reading, page: dict[str, Any], fields: Fields) -> dict[
 
 def table(reading: Reading, fields: Fields) -> Array:
     """weights_qk between tokens: of one head, the average of a layer or of all, or rolled out."""
-    part, show = str(fields.get("part")), fields.get("show", "head")
-    layer, head = fields.get("layer"), fields.get("head")
+    part, show = text_field(fields, "part"), fields.get("show", "head")
     if show == "rollout":
         return reading.rollout(part).tokens_qk
     if show == "all":
         return reading.average(part=part).tokens_qk
-    if not isinstance(layer, int):
-        raise ArgumentError(f"layer must be a whole number, got {layer!r}.")
+    layer = integer_field(fields, "layer")
     if show == "layer":
         return reading.average(layer, part=part).tokens_qk
-    if not isinstance(head, int):
-        raise ArgumentError(f"head must be a whole number, got {head!r}.")
-    return reading.weights(part=part, layer=layer, head=head, by="tokens")
+    return reading.weights(layer, integer_field(fields, "head"), part=part, by="tokens")

@@ -8,11 +8,10 @@ from threading import Lock
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from regard.errors import ArgumentError
 from regard.transformer.reading import Reading
 from regard.transformer.residual import ResidualRun
 from regard.view.page.jobs import Context, Fields, Stop
-from regard.view.page.readings import without_position
+from regard.view.page.readings import integer_field, text_field, without_position
 from regard.view.page.steps import (
     example_data,
     example_summaries,
@@ -39,7 +38,6 @@ class ExactRuns:
         return self._run(reading, quick)[1]
 
     def next_words(self, reading: Reading) -> bytes:
-        """Data of a reading's next words."""
         key, run = self._run(reading, quick=False)
         content = self._next.get(key)
         if content is None:
@@ -69,22 +67,20 @@ def routes(context: Context) -> list[Route]:
     runs = ExactRuns()
 
     def requested_reading(fields: Fields, stop: Stop, part: str) -> Reading:
-        sentence = fields.get("sentence")
-        if not isinstance(sentence, str):
-            raise ArgumentError("sentence must be text.")
+        sentence = text_field(fields, "sentence")
         reading = context.readings.read(sentence, stop.check, quick=part == "encoder")
         return without_position(reading) if fields.get("position") is False else reading
 
     def steps(fields: Fields, stop: Stop) -> Response:
         if "example" in fields:
-            return _binary(example_data(str(fields["example"])).to_bytes())
-        part = str(fields.get("part"))
+            return _binary(example_data(text_field(fields, "example")).to_bytes())
+        part = text_field(fields, "part")
         reading = requested_reading(fields, stop, part)
-        numbers = [_number(fields, name) for name in ("layer", "head")]
+        numbers = [_optional_integer(fields, name) for name in ("layer", "head")]
         return _binary(reading_data(reading, part, *numbers).to_bytes())
 
     def path(fields: Fields, stop: Stop) -> Response:
-        part, layer = str(fields.get("part")), _number(fields, "layer") or 0
+        part, layer = text_field(fields, "part"), _optional_integer(fields, "layer") or 0
         run = runs.get(requested_reading(fields, stop, part), quick=part == "encoder")
         return _binary(layer_data(run, part, layer).to_bytes())
 
@@ -106,10 +102,5 @@ def _binary(content: bytes) -> Response:
     return Response(content, media_type="application/octet-stream")
 
 
-def _number(fields: Fields, name: str) -> int | None:
-    number = fields.get(name)
-    if number is None:
-        return None
-    if not isinstance(number, int) or isinstance(number, bool):
-        raise ArgumentError(f"{name} must be a whole number, got {number!r}.")
-    return number
+def _optional_integer(fields: Fields, name: str) -> int | None:
+    return None if fields.get(name) is None else integer_field(fields, name)

@@ -42,7 +42,7 @@ import { isAborted } from "./dom.js";
 
 /** @returns {Promise<Source>} */
 export async function servedSource() {
-  const page = await (await fetch("/api/page")).json();
+  const page = await (await fetchPatiently("/api/page")).json();
   const cache = new Map();
   /** @template T @param {string} key @param {() => Promise<T>} ask @returns {Promise<T>} */
   const once = (key, ask) => {
@@ -123,11 +123,24 @@ export async function servedSource() {
   };
 }
 
+const BUSY_DELAYS_MS = [250, 500, 1000, 2000, 4000];
+
+// The server answers 503 while too many requests wait: ask again, ever later.
+/** @param {string} path @param {RequestInit} [options] */
+async function fetchPatiently(path, options) {
+  for (const delay of BUSY_DELAYS_MS) {
+    const response = await fetch(path, options);
+    if (response.status !== 503) return response;
+    await new Promise((resolve) => setTimeout(resolve, delay));
+  }
+  return fetch(path, options);
+}
+
 /** @param {string} path @param {unknown} fields @param {{ signal?: AbortSignal }} [options] */
 async function postJson(path, fields, { signal } = {}) {
   let response;
   try {
-    response = await fetch(path, {
+    response = await fetchPatiently(path, {
       method: "POST",
       headers: { "Content-Type": "application/json" },
       body: JSON.stringify(fields),

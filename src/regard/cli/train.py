@@ -101,7 +101,6 @@ def _need_torch() -> None:
 
 
 def _follow(job: TrainingJob) -> None:
-    """Train with a progress bar for each round, then print the scores."""
     from dataclasses import replace
 
     from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
@@ -135,9 +134,7 @@ class RoundBars:
             self.tasks[part.name] = self.bars.add_task(part.name, total=1.0, numbers="")
         latest = self.latest[part.name] = {**self.latest.get(part.name, {}), **point}
         self.bars.update(
-            self.tasks[part.name],
-            completed=latest.get("done", 0.0),
-            numbers=describe_point(latest),
+            self.tasks[part.name], completed=latest.get("done", 0.0), numbers=describe_point(latest)
         )
 
 
