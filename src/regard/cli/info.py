@@ -18,7 +18,6 @@ from regard.view.terminal.render import Sections
 BASE_PACKAGES = (
     "numpy",
     "threadpoolctl",
-    "sentencepiece",
     "safetensors",
     "typer",
     "rich",
