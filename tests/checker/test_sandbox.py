@@ -9,7 +9,7 @@ from time import monotonic, sleep
 
 import pytest
 
-from regard.checker.sandbox import Limits, check_apart, run_apart
+from regard.checker.sandbox import Limits, check_apart
 from regard.errors import ArgumentError
 
 PATIENCE = 300  # seconds, on a busy machine
@@ -80,7 +80,7 @@ def wait_until(condition):
 
 @pytest.mark.skipif(not Path("/proc").is_dir(), reason="processes are looked up in /proc")
 def test_what_it_started_ends_with_a_result(hostile, tmp_path):
-    run_apart("check", f"{hostile}:quiet", {}, Limits())
+    check_apart(f"{hostile}:quiet", {}, Limits())
     pids = [int(pid) for pid in (tmp_path / "pids").read_text().split()]
     wait_until(lambda: all(gone(pid) for pid in pids))
 
@@ -121,7 +121,7 @@ def test_no_odd_amount_of_memory_lifts_the_limit(memory):
     [
         ("bytes_on_stderr", "the process ended with status 3: \ufffd\ufffd\ufffd no text"),
         ("prints", "ValueError: no attention"),
-        ("forged", "its process returned something that is not a report"),
+        ("forged", "its process returned something that is not an answer"),
         ("garbage", "the process ended with status 0: it printed nothing"),
     ],
 )

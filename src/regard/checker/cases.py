@@ -103,6 +103,12 @@ def seeded(seed: int) -> Iterator[None]:
         _BASE_SEED.reset(token)
 
 
+def generator(*seeds: int) -> np.random.Generator:
+    """Random numbers from these seeds and the one of the context."""
+    base = _BASE_SEED.get()
+    return np.random.default_rng([*seeds, base] if base else seeds)
+
+
 def draw(sizes: Sizes, seed: int = 0, spread: float = 1.0) -> Case:
     """Random normal query, key and value; ``spread`` makes scores large.
 
@@ -130,7 +136,7 @@ def _drawn(sizes: Sizes, seeds: tuple[int, ...], spread: float) -> Case:
 def draw_projected(case: Case, seed: int = 0, width: int = 8) -> Case:
     """A case of the same sizes whose query, key and value are projected from x."""
     sizes = case.sizes
-    random = np.random.default_rng([seed, width, *sizes])
+    random = generator(seed, width, *sizes)
     x = random.standard_normal((sizes.b, sizes.k, width)).round(3)
     size = float(np.abs(case.query).mean()) / 0.8
     widths = (sizes.d, sizes.d, sizes.v)
@@ -247,7 +253,7 @@ def _mask_with_diagonal(sizes: Sizes) -> Array:
 
 
 def _added_mask(sizes: Sizes) -> Array:
-    random = np.random.default_rng([5, *sizes])
+    random = generator(5, *sizes)
     mask_qk = random.standard_normal((sizes.q, sizes.k)).round(3)
     mask_qk[:, -1] = -np.inf
     return mask_qk

@@ -37,6 +37,7 @@ from regard.checker.signatures import (
     Roles,
     is_called_causal,
     mask_hides,
+    mentions_heads,
     mentions_rotary,
     read_roles,
 )
@@ -162,11 +163,10 @@ def read_features(features: str | Iterable[str]) -> Features:
 class PreparedFunction:
     """A function with everything that its calling conventions are made from.
 
-    ``original`` is what was passed to ``check``; ``readings`` are the ways to read its matrices.
+    ``readings`` are the ways to read its matrices; ``claims`` are those that it makes itself.
     """
 
-    function: Callable[..., Any]
-    original: Callable[..., Any]
+    function: Any
     roles: Roles
     layouts: tuple[str, ...]
     libraries: tuple[str, ...]
@@ -205,7 +205,7 @@ class PreparedFunction:
             return ("", "distance")
         if self.roles.has("cos"):
             return ("rotary, halves", "rotary, pairs", "no rotation")
-        if self.roles.form != "qkv" and mentions_rotary(self.original):
+        if self.roles.form != "qkv" and "mentions rotary" in self.claims:
             return ("", "rotary, halves", "rotary, pairs")
         return ("",)
 
@@ -230,7 +230,7 @@ def prepare(function: Callable[..., Any], signature: str, dtype: str) -> Prepare
     # NumPy has no bfloat16: a function of its arrays alone is not offered any.
     tried = DTYPES if libraries != ("numpy",) else DTYPES[:-1]
     dtypes = tried if dtype == "auto" else (dtype,)
-    prepared = PreparedFunction(function, original, roles, (), libraries, dtypes, notes=notes)
+    prepared = PreparedFunction(function, roles, (), libraries, dtypes, notes=notes)
     if is_module(function):
         prepared = _prepare_module(prepared, made)
     elif _is_object(original) and roles.form == "x":
@@ -241,7 +241,7 @@ def prepare(function: Callable[..., Any], signature: str, dtype: str) -> Prepare
     return replace(
         prepared,
         layouts=_stated_layouts(signature, layouts),
-        claims=prepared.claims | _hinted_claims(prepared),
+        claims=prepared.claims | _hinted_claims(prepared, original),
     )
 
 
@@ -260,14 +260,18 @@ def _readings(original: Any) -> list[Projections | None]:
         return [None]
 
 
-def _hinted_claims(prepared: PreparedFunction) -> frozenset[str]:
-    """The claims that names, docstrings and buffers make."""
+def _hinted_claims(prepared: PreparedFunction, original: Any) -> frozenset[str]:
+    """The claims that names, docstrings, comments and buffers make."""
     claims = set()
     roles = prepared.roles
-    if not (roles.has("causal") or roles.has("mask")) and is_called_causal(prepared.original):
+    if not (roles.has("causal") or roles.has("mask")) and is_called_causal(original):
         claims.add("causal")
-    if roles.has("mask") and not roles.added and mask_hides(prepared.original):
+    if roles.has("mask") and not roles.added and mask_hides(original):
         claims.add("mask hides")
+    if mentions_rotary(original):
+        claims.add("mentions rotary")
+    if mentions_heads(prepared.function):
+        claims.add("mentions heads")
     return frozenset(claims)
 
 
@@ -284,6 +288,9 @@ def describe(convention: CallingConvention, name: str = "it") -> str:
     text = f"{call} with {library} {convention.dtype} arrays {axes}"
     if convention.roles.has("mask"):
         text += f"; mask: {MASK_FORMS[convention.mask_form]}"
+    if convention.roles.has("padding"):
+        name = convention.roles.names["padding"]
+        text += f"; {name}: {MASK_FORMS[convention.pad_form]}"
     return text
 
 

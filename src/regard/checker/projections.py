@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from regard.checker.cases import Case, split_heads
+from regard.checker.cases import Case, generator, split_heads
 from regard.errors import ArgumentError
 from regard.typing import Array
 
@@ -52,7 +52,7 @@ class Projections:
         """The case with query, key and value made by these matrices from x."""
         b, t = case.query.shape[0], case.query.shape[2]
         width = self.matrices[0].shape[0] - 1
-        random = np.random.default_rng([20, b, t, width])
+        random = generator(20, b, t, width)
         size = float(np.abs(case.query).mean()) / 0.8
         x = (random.standard_normal((b, t, width)) * size).round(3)
         ones = np.ones((b, t, 1))
