@@ -285,7 +285,10 @@ def _ask_again(candidate: Candidate, seed: int) -> tuple[Candidate | None, Findi
         fresh = bound.run_trials(candidate.features)
     if fresh is None:
         return None, Finding(name, FAIL, "with other numbers every call ended in an exception")
-    if fresh.departing or fresh.refused - candidate.refused:
+    # In 16 bits large scores leave no digits: which key wins is decided by rounding.
+    large = ("large",) if candidate.convention.dtype in ("float16", "bfloat16") else ()
+    departing = [t for t in fresh.departing if not any(x in t.probe.name for x in large)]
+    if departing or fresh.refused - candidate.refused:
         detail = "with other numbers its results are wrong"
         return fresh, Finding(name, FAIL, detail, input=fresh.trials[0].case.sizes.text)
     return fresh, Finding(name, PASS, count(len(fresh.judged), "call"))

@@ -143,7 +143,7 @@ CONDUCT = (
         "Something in the function is complex, such as a root of a negative number or a Fourier "
         "transform: attention of real numbers is real, and a conversion drops the imaginary part "
         "silently.",
-        "output = weights @ value  # real where query, key and value are",
+        "scores = np.real(scores)  # if the rest is rounding\noutput = weights @ value",
         conduct=_complex,
     ),
 )
