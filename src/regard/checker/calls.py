@@ -65,7 +65,6 @@ class CallResult:
 
     @property
     def shapes(self) -> tuple[tuple[int, ...], ...]:
-        """The shape of every returned array."""
         return tuple(array.shape for array in self.arrays)
 
 
@@ -203,11 +202,9 @@ class BoundFunction:
         return None if case is None else rounded(case, self.convention.dtype)
 
     def call(self, case: Case) -> CallResult:
-        """Call the function with fresh copies of a case; an exception becomes the error."""
         return self.function.call(self.arguments(case))
 
     def arguments(self, case: Case) -> Call:
-        """The call that this convention makes of a case."""
         convention, roles = self.convention, self.convention.roles
         arrays = convention.arrays(case)
         values = convention.options(case) | arrays
@@ -266,12 +263,10 @@ class Candidate:
 
     @property
     def convention(self) -> CallingConvention:
-        """How the function was called."""
         return self.bound.convention
 
     @cached_property
     def successful(self) -> list[Trial]:
-        """The trials that did not raise an exception."""
         return [trial for trial in self.trials if not trial.result.error]
 
     @cached_property
@@ -286,12 +281,10 @@ class Candidate:
 
     @cached_property
     def departing(self) -> list[Trial]:
-        """The judged trials whose results are wrong."""
         return [trial for trial in self.judged if not self.explains(SPECIFICATION, [trial])]
 
     @cached_property
     def agreeing(self) -> list[Trial]:
-        """The judged trials whose results are right."""
         return [trial for trial in self.judged if trial not in self.departing]
 
     @cached_property
@@ -338,27 +331,23 @@ class Candidate:
         )
 
     def _has_usual_kind(self, trial: Trial) -> bool:
-        """Whether a result has the kind of the first."""
         if trial.sizes == TOKENS_AS_FEATURES or self.kinds[0] == UNKNOWN_KIND:
             return True
         return trial.kinds[0] == self.kinds[0]
 
     def explains(self, stages: Stages, trials: list[Trial]) -> bool:
-        """Whether these stages give the results of these trials."""
         return all(
             agrees(stages, self.convention, trial.case, trial.result.arrays, self.kinds)
             for trial in trials
         )
 
     def explained_by(self, stages: Stages) -> bool:
-        """Whether these stages give every result."""
         if stages is SPECIFICATION:
             return bool(self.judged) and not self.departing
         # The departing ones first: they rule out most explanations.
         return self.explains(stages, self.departing) and self.explains(stages, self.agreeing)
 
     def first_explanation(self, explanations: list[Explanation]) -> Explanation | None:
-        """The first of these explanations whose stages give every result."""
         return next((one for one in explanations if self.explained_by(one[1])), None)
 
     def cases(self, probe: Probe) -> Iterator[Case]:
@@ -371,7 +360,6 @@ class Candidate:
                 yield case
 
     def expected(self, case: Case) -> dict[str, Array]:
-        """The arrays of the specification, by kind."""
         return self.convention.expected(exact_trace(case))
 
     def returned(self, case: Case) -> dict[str, Array] | None:

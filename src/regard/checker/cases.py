@@ -59,7 +59,6 @@ class Case(AttentionInputs):
 
     @property
     def sizes(self) -> Sizes:
-        """The length of every axis."""
         (b, h, q, d), (g, k), v = self.query.shape, self.key.shape[1:3], self.value.shape[-1]
         return Sizes(b, h, q, k, d, v, 0 if g == h else g)
 
@@ -84,7 +83,6 @@ class Case(AttentionInputs):
         return float(norms[0] * norms[1] * scale)
 
     def with_projections(self, matrices: tuple[Array, ...], x: Array) -> Case:
-        """The case with query, key and value made from x."""
         heads = self.query.shape[1]
         query, key, value = (split_heads(x @ matrix, heads) for matrix in matrices)
         return replace(self, query=query, key=key, value=value, x=x, matrices=matrices)
@@ -201,7 +199,6 @@ class Probe:
 
     @property
     def is_about_empty_rows(self) -> bool:
-        """Whether some rows may see nothing."""
         return "empty rows" in self.needs
 
 

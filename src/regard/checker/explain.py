@@ -225,7 +225,6 @@ def _name_feature(candidates: list[Candidate]) -> Verdict | None:
 
 
 def _name_two(candidates: list[Candidate]) -> Verdict | None:
-    """Two mistakes at once."""
     for candidate in candidates[:MAX_CANDIDATES_FOR_PAIRS]:
         explanation = candidate.first_explanation(_possible_pairs(candidate))
         if explanation is not None:

@@ -115,11 +115,22 @@ def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> 
     """Run the check of a listed function when its turn comes, and report each mistake as a test."""
     if not isinstance(item, AttentionItem):
         return None
-    for test in item.by_mistake():
+    try:
+        tests = list(item.by_mistake())
+    except Exception as error:  # a fault of regard fails this test, not the session
+        item.report = _unjudged(item.name, error)
+        tests = [item]
+    for test in tests:
         item.ihook.pytest_runtest_logstart(nodeid=test.nodeid, location=test.location)
         runtestprotocol(test, nextitem=nextitem)
         item.ihook.pytest_runtest_logfinish(nodeid=test.nodeid, location=test.location)
     return True
+
+
+def _unjudged(name: str, error: Exception) -> Report:
+    from regard.checker.report import UNKNOWN, Report
+
+    return Report(name, UNKNOWN, tried=(f"{type(error).__name__}: {error}",))
 
 
 def _message(report: Report, config: pytest.Config, mistake: str = "") -> str:

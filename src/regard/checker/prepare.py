@@ -40,6 +40,7 @@ from regard.checker.signatures import (
     mentions_heads,
     mentions_rotary,
     read_roles,
+    source_text,
 )
 from regard.errors import ArgumentError
 
@@ -109,7 +110,6 @@ class Features:
         return need == "empty rows" or roles.has(need)
 
     def required(self, convention: CallingConvention) -> frozenset[str]:
-        """The features that a function with this convention has to answer."""
         return frozenset(feature for feature in REQUIRED_FEATURES if self.has(feature, convention))
 
     def variants(self, convention: CallingConvention) -> Iterator[CallingConvention]:
@@ -197,7 +197,6 @@ class PreparedFunction:
             ]  # fmt: skip
 
     def merge_claims(self, features: Features) -> Features:
-        """The claims of the author together with those of the module and of its names."""
         return Features(features.claims | self.claims)
 
     def _positions(self) -> tuple[str, ...]:
@@ -329,7 +328,6 @@ def _prepare_module(prepared: PreparedFunction, made: bool) -> PreparedFunction:
 
 
 def _as_function_of_x(module: Any, roles: Roles) -> Callable[..., Any]:
-    """A module of query, key and value as a function of x alone."""
     needs_mask = "mask" in roles.required
 
     def attention(x: Any, **options: Any) -> Any:
@@ -419,7 +417,6 @@ class SizedConfig:
         return value
 
     def get(self, name: str, default: Any = None) -> Any:
-        """The entry, or the default where its name says nothing."""
         value = _size_named(name, self._sizes)
         return default if value is None else value
 
@@ -462,14 +459,13 @@ def attention_method(instance: Any) -> Callable[..., Any]:
 
 
 def _arguments(kind: type[Any]) -> dict[str, Any]:
-    """Arguments of the constructor, by the names of its parameters."""
     try:
         parameters = list(inspect.signature(kind).parameters.values())
     except (TypeError, ValueError):
         return {}
     varied = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
     parameters = [p for p in parameters if p.kind not in varied]
-    sizes = _class_sizes([p.name for p in parameters], _class_source(kind))
+    sizes = _class_sizes([p.name for p in parameters], source_text(kind))
     chosen: dict[str, Any] = {}
     for parameter in parameters:
         value = _argument(parameter, sizes)
@@ -482,13 +478,6 @@ def _arguments(kind: type[Any]) -> dict[str, Any]:
                 "the file and check that."
             )
     return chosen
-
-
-def _class_source(kind: type[Any]) -> str:
-    try:
-        return inspect.getsource(kind)
-    except (OSError, TypeError):
-        return ""
 
 
 def _class_sizes(names: list[str], source: str) -> ClassSizes:

@@ -66,7 +66,6 @@ class Projections:
         return replace(case, query=query, key=key, value=value, x=x, matrices=self.matrices)
 
     def finish(self, output_bte: Array) -> Array:
-        """The output after the last layer, where there is one."""
         if self.output is None:
             return output_bte
         return np.asarray(output_bte @ self.output[:-1] + self.output[-1])
@@ -214,7 +213,6 @@ def _read_fused(module: Any, by_role: dict[str, list[NamedLayer]]) -> Iterator[P
 def _with_head_counts(
     module: Any, matrices: tuple[Array, ...], output: Array | None, several: int
 ) -> Projections:
-    """The projections with their numbers of heads."""
     width = matrices[0].shape[1]
     head_width = _count(module, HEAD_WIDTH_NAMES)
     heads = several if several > 1 else _count(module, HEAD_COUNT_NAMES)

@@ -63,17 +63,7 @@ class Suite:
         return int(any(c.status == FAIL for row in self.rows.values() for c in row.values()))
 
     def to_dict(self) -> dict[str, Any]:
-        """Everything, ready for JSON."""
         return asdict(self) | {"status": self.status}
-
-    @classmethod
-    def from_dict(cls, fields: dict[str, Any]) -> Suite:
-        """The table that ``to_dict`` wrote."""
-        rows = {
-            name: {dtype: SuiteCell(**cell) for dtype, cell in row.items()}
-            for name, row in fields["rows"].items()
-        }
-        return cls(fields["function"], fields["called"], rows)
 
     def markdown(self) -> str:
         """The table in Markdown; each number is a multiple of a plain computation's error."""
@@ -371,7 +361,6 @@ def compute_gradients(bound: BoundFunction, case: Case) -> CallResult:
 
 
 def _returned_gradient(convention: CallingConvention, case: Case, kind: str) -> Array:
-    """The incoming gradient in the shape of the returned output."""
     trace = replace(run(SPECIFICATION, case), output=_incoming_gradient(case))
     return convention.expected(trace)[kind]
 
