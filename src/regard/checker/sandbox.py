@@ -37,7 +37,7 @@ from typing import IO, Any, NoReturn
 
 import numpy as np
 
-from regard.checker.calls import Call, CallResult, LocalFunction
+from regard.checker.calls import Call, CallResult, LocalFunction, one_line
 from regard.checker.check import check_prepared, function_name, read_options
 from regard.checker.conventions import AXES, DTYPES
 from regard.checker.prepare import LIBRARY_NAMES, PreparedFunction, prepare
@@ -194,9 +194,12 @@ class Worker:
             {"sequences": sequences, "options": options, "library": library, "dtype": dtype},
         )
 
-    def entry(self, reading: int, x: Array) -> Array:
+    def entry(self, reading: int, width: int, x: Array) -> Array:
         """What the first layer inside a block gets for x."""
-        return self._result("entry", {"reading": reading, "x": x}).arrays[0]
+        result = self._result("entry", {"reading": reading, "x": x})
+        if result.shapes != ((*x.shape[:-1], width),):
+            raise SandboxError(result.error or NOT_AN_ANSWER)
+        return result.arrays[0]
 
     def _result(self, name: str, fields: dict[str, Any]) -> CallResult:
         said = self._ask({"ask": name} | fields)
@@ -286,22 +289,24 @@ def _known(words: Any, known: Any) -> tuple[str, ...]:
 
 
 def _read_projections(said: Any, number: int, worker: Worker) -> Projections | None:
+    """One reading of the matrices; a ValueError where they do not fit together."""
     if said is None:
         return None
-    matrices = tuple(np.asarray(matrix, np.float64) for matrix in said["matrices"])
+    query, key, value = (np.asarray(matrix, np.float64) for matrix in said["matrices"])
     heads, key_heads = int(said["heads"]), int(said["key_heads"])
     counts = (heads, key_heads or heads, key_heads or heads)
-    query, *others = (matrix.shape for matrix in matrices)
-    if not all(e == query[0] and n > 0 and w % n == 0 for (e, w), n in
-               zip((query, *others), counts, strict=True)):  # fmt: skip
+    output = None if said["output"] is None else np.asarray(said["output"], np.float64)
+    fits = min(counts) > 0 and heads % counts[1] == 0
+    for matrix, heads_of_it in zip((query, key, value), counts, strict=True):
+        rows, columns = matrix.shape
+        fits = fits and rows == len(query) and columns % heads_of_it == 0
+    if output is not None:
+        rows, _ = output.shape
+        fits = fits and rows - 1 == heads * (value.shape[1] // counts[2])
+    if not fits:
         raise ValueError("matrices that do not fit")
-    return Projections(
-        matrices,
-        None if said["output"] is None else np.asarray(said["output"], np.float64),
-        heads,
-        key_heads,
-        partial(worker.entry, number) if said["entry"] else None,
-    )
+    entry = partial(worker.entry, number, len(query) - 1) if said["entry"] else None
+    return Projections((query, key, value), output, heads, key_heads, entry)
 
 
 # Messages: JSON, followed by the bytes of its arrays.
@@ -522,7 +527,10 @@ class ServedFunction:
         reading = self.readings[fields["reading"]]
         if reading is None or reading.entry is None:
             raise ValueError("there is nothing before the matrices")
-        return CallResult((reading.entry(fields["x"]),))
+        try:
+            return CallResult((reading.entry(fields["x"]),))
+        except Exception as error:
+            return CallResult(error=one_line(error))
 
 
 def _load_prepared(order: dict[str, Any]) -> tuple[ServedFunction | None, dict[str, Any]]:
