@@ -125,6 +125,52 @@ def test_two_mistakes_that_one_size_cannot_tell_apart_are_both_said():
     assert "scaling by the model width fits as well." in str(report)
 
 
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda q, k, v: right.with_matmul(q, k, v) + 1j,
+        lambda q, k, v: right.with_matmul(q, k, v).astype(complex),
+        lambda q, k, v: torch.from_numpy(right.with_matmul(q, k, v)) + 1j,
+        lambda q, k, v: list(right.with_matmul(q, k, v) + 0j),
+    ],
+)
+def test_complex_results_are_wrong(function):
+    report = check(function)
+    assert (report.verdict, report.mistakes) == ("wrong", ("complex numbers returned",))
+    assert report.failed[0].detail == (
+        "it returned complex numbers; attention of real numbers is real"
+    )
+
+
+@pytest.mark.parametrize("smallest", [0.0, 1e-9])
+def test_a_mask_after_the_softmax_that_is_divided_by_the_sum_is_named(smallest):
+    def renormalised(q, k, v, mask=None):
+        weights = wrong.softmax(q @ k.swapaxes(-1, -2) / q.shape[-1] ** 0.5, axis=-1)
+        if mask is not None:
+            weights = weights * mask
+            weights = weights / (weights.sum(axis=-1, keepdims=True) + smallest)
+        return weights @ v
+
+    report = check(renormalised)
+    assert report.verdict == "wrong"
+    assert report.mistakes == ("mask after the softmax, then divided by the sum",)
+
+
+def test_the_report_says_how_a_padding_mask_was_read():
+    def hides(q, k, v, key_padding_mask=None):
+        scores = q @ k.swapaxes(-1, -2) / q.shape[-1] ** 0.5
+        if key_padding_mask is not None:
+            scores = np.where(key_padding_mask[:, None, None], -np.inf, scores)
+        return wrong.softmax(scores, axis=-1) @ v
+
+    def keeps(q, k, v, key_padding_mask=None):
+        keep = None if key_padding_mask is None else ~key_padding_mask.astype(bool)
+        return hides(q, k, v, keep)
+
+    assert "; key_padding_mask: True hides; it returned" in check(hides).called
+    assert "; key_padding_mask: True may look; it returned" in check(keeps).called
+
+
 def test_a_claim_makes_a_missing_mask_a_mistake():
     report = check(right.with_matmul, features=("causal",))
     assert report.mistakes == ("causal mask ignored",)

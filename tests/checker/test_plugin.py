@@ -42,6 +42,51 @@ def test_the_course_example_fails_by_name(tmp_path):
     assert names == {"attention[no scaling]": 1, "causal_attention": 0, "test_the_causal_part": 0}
 
 
+LISTED = """
+import os, sys
+import numpy as np
+
+def right(q, k, v):
+    e = np.exp((s := q @ k.swapaxes(-1, -2) / q.shape[-1] ** 0.5) - s.max(-1, keepdims=True))
+    return e / e.sum(-1, keepdims=True) @ v
+
+def leaves(q, k, v):
+    os._exit(0)
+
+def exits(q, k, v):
+    sys.exit(0)
+
+def loops(q, k, v):
+    while True:
+        pass
+
+regard_attention = [leaves, exits, loops, right, lambda q, k, v: v]
+
+def test_another():
+    pass
+"""
+
+
+def test_listed_functions_run_apart_and_not_at_collection(tmp_path):
+    path = tmp_path / "test_listed.py"
+    path.write_text(LISTED)
+    done = run_pytest(path, "--collect-only")
+    assert "6 tests collected" in done.stdout, done.stdout
+    assert "INTERNALERROR" not in done.stdout
+    done = run_pytest(path, "--regard-seconds", "8", "-rA")
+    assert "4 failed, 2 passed" in done.stdout, done.stdout
+    assert "the process ended with status 0: it printed nothing" in done.stdout
+    assert "it took longer than 8 s (--seconds N for more)" in done.stdout
+    assert "test_listed.py::right\n" in done.stdout
+    assert "test_listed.py::<lambda>[value returned unchanged]" in done.stdout
+
+
+def test_an_odd_time_limit_is_refused():
+    done = run_pytest("examples/course", "--regard-seconds", "0")
+    assert done.returncode == 4
+    assert "argument --regard-seconds: invalid" in done.stderr
+
+
 def test_strict_fails_a_row_that_may_see_nothing():
     done = run_pytest("examples/course", "--regard-strict")
     assert "attention[a row that may see nothing gives a uniform row]" in done.stdout
@@ -83,6 +128,7 @@ def test_grades_are_by_step():
     assert results["score"] == 10.0
     assert {test["status"] for test in results["tests"]} == {"passed"}
     assert gradescope(check(wrong.not_attention))["score"] == 0.0
+    assert gradescope(check(lambda q, k, v: q))["score"] == 0.0
     assert json.loads(json.dumps(results)) == results
 
 

@@ -9,9 +9,10 @@ from time import monotonic, sleep
 
 import pytest
 
-from regard.checker.sandbox import Limits, check_apart, run_apart
+from regard.checker.sandbox import Limits, check_apart, run_suite_apart
 from regard.errors import ArgumentError
 
+ROOT = Path(__file__).parents[2]
 PATIENCE = 300  # seconds, on a busy machine
 HOSTILE = """
 import os, subprocess, sys, time
@@ -80,7 +81,7 @@ def wait_until(condition):
 
 @pytest.mark.skipif(not Path("/proc").is_dir(), reason="processes are looked up in /proc")
 def test_what_it_started_ends_with_a_result(hostile, tmp_path):
-    run_apart("check", f"{hostile}:quiet", {}, Limits())
+    check_apart(f"{hostile}:quiet", {}, Limits())
     pids = [int(pid) for pid in (tmp_path / "pids").read_text().split()]
     wait_until(lambda: all(gone(pid) for pid in pids))
 
@@ -121,7 +122,7 @@ def test_no_odd_amount_of_memory_lifts_the_limit(memory):
     [
         ("bytes_on_stderr", "the process ended with status 3: \ufffd\ufffd\ufffd no text"),
         ("prints", "ValueError: no attention"),
-        ("forged", "its process returned something that is not a report"),
+        ("forged", "its process returned something that is not an answer"),
         ("garbage", "the process ended with status 0: it printed nothing"),
     ],
 )
@@ -136,3 +137,27 @@ def test_a_bad_option_is_one_sentence(hostile):
     assert report.status == 2
     assert report.tried[0].endswith(".")
     assert "bogus" in report.tried[0]
+
+
+@pytest.mark.parametrize(
+    "target",
+    [
+        f"{ROOT}/tests/checker/wild/right_blocks.py:PreNormAttention",
+        f"{ROOT}/tests/checker/wild/right_modules.py:CausalSelfAttention",
+        "torch.nn.functional:scaled_dot_product_attention",
+    ],
+)
+def test_blocks_modules_and_tensors_are_judged_from_outside(target):
+    report = check_apart(target, {"features": "no empty rows"}, Limits(), path=(str(ROOT),))
+    assert report.verdict == "right", str(report)
+    assert report.findings[-1].name == "fresh inputs"
+
+
+def test_the_suite_is_judged_from_outside():
+    suite = run_suite_apart(
+        f"{ROOT}/examples/kernel_ci/packed_kernel.py:packed_attention", Limits()
+    )
+    assert suite.status == 0, suite.markdown()
+    assert suite.rows["packed, several lengths"]["float32"].status == "pass"
+    with pytest.raises(ArgumentError, match=r"^nowhere\.py:f could not be checked: no such file"):
+        run_suite_apart("nowhere.py:f", Limits())

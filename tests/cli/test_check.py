@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 from tests.helpers.command_line import command_here, run_each
 
 import regard
@@ -139,6 +140,38 @@ def test_a_saved_file_is_compared_with_its_checksums(tmp_path):
     assert (done.returncode, done.stdout) == (2, "")
     assert f"{path} is damaged: the numbers of " in done.stderr
     assert run(tmp_path / "nothing.regard").returncode == 2
+
+
+def test_grades_that_cannot_be_saved_are_refused_before_the_work(tmp_path):
+    mark = tmp_path / "ran"
+    path = tmp_path / "marks.py"
+    path.write_text(f"open({str(mark)!r}, 'w')\ndef f(q, k, v): return v\n")
+    done = run(f"{path}:f", "--gradescope", "/nowhere/r.json")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "/nowhere/r.json cannot be written: its folder does not exist." in done.stderr
+    assert not mark.exists()
+
+
+@pytest.mark.parametrize("kind", ["observation", "run"])
+def test_every_array_of_a_saved_file_is_compared(tmp_path, kind):
+    path = tmp_path / "whole.regard"
+    x = np.eye(6, dtype=np.float32)
+    if kind == "observation":
+        regard.observe(x, x, x).save(path)
+    else:
+        tensor = torch.from_numpy(x)[None, None]
+        with regard.watch() as seen:
+            for _ in range(2):
+                torch.nn.functional.scaled_dot_product_attention(tensor, tensor, tensor)
+        seen.save(path)
+    content = path.read_bytes()
+    start = 8 + int.from_bytes(content[:8], "little")  # safetensors: the header's length first
+    for at in np.linspace(start, len(content) - 1, 40).astype(int):
+        damaged = bytearray(content)
+        damaged[at] ^= 1
+        path.write_bytes(damaged)
+        done = run(path)
+        assert (done.returncode, done.stdout) == (2, ""), at
 
 
 def test_the_operator_suite_prints_a_table():

@@ -230,11 +230,9 @@ class BlockInside:
 
     @property
     def usable(self) -> bool:
-        """Whether both layers can be hooked."""
         return self.first is not None and self.last is not None
 
     def attention(self, x: Any, **options: Any) -> Any:
-        """The input of the output layer."""
         return self._captured(self.last, x, **options)
 
     def entry(self, x: Array) -> Array:

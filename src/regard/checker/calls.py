@@ -1,7 +1,9 @@
 """Calls of the function under test, and the trials and candidates made of them.
 
-``BoundFunction.call`` is the one place where the user's function is called with a case. A ``Trial``
-is one such call; a ``Candidate`` is a calling convention with all of its trials.
+A ``Callee`` is the function under test as the rest of the checker sees it: it takes a ``Call`` of
+NumPy arrays and returns a ``CallResult`` of them. ``LocalFunction`` calls it in this process; the
+one of ``sandbox`` calls it in another. A ``Trial`` is one such call; a ``Candidate`` is a calling
+convention with all of its trials.
 """
 
 from __future__ import annotations
@@ -9,13 +11,14 @@ from __future__ import annotations
 import contextlib
 import sys
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
+from regard.checker.adapters import PackedAttention
 from regard.checker.cases import (
     PROBE_SIZES,
     PROBES,
@@ -50,17 +53,120 @@ MAX_ERROR_LETTERS = 140
 class CallResult:
     """The returned arrays as float64, or the error.
 
-    ``changed`` are the roles of the inputs that the call wrote into.
+    ``changed`` are the roles of the inputs that the call wrote into. ``has_complex``: some array
+    was complex, and ``arrays`` has the real parts alone. ``refused``: why it has no gradient.
     """
 
     arrays: tuple[Array, ...] = ()
     changed: tuple[str, ...] = ()
     error: str = ""
+    has_complex: bool = False
+    refused: str = ""
 
     @property
     def shapes(self) -> tuple[tuple[int, ...], ...]:
-        """The shape of every returned array."""
         return tuple(array.shape for array in self.arrays)
+
+
+@dataclass(frozen=True)
+class Call:
+    """The arguments of one call, by role, as NumPy arrays; ``main`` are the roles of the arrays.
+
+    ``leading`` are passed by position, the rest under the names of ``names``.
+    """
+
+    library: str
+    dtype: str
+    values: dict[str, Any]
+    main: tuple[str, ...]
+    leading: tuple[str, ...]
+    names: dict[str, str]
+
+    def arguments(self) -> tuple[dict[str, Any], list[Any], dict[str, Any]]:
+        """The main arrays by role, then all arguments: by position, and by name."""
+        values = {x: _to_library(v, self.library, self.dtype) for x, v in self.values.items()}
+        arrays = {role: values[role] for role in self.main}
+        leading = [values.pop(role) for role in self.leading if role in values]
+        return arrays, leading, {self.names[role]: value for role, value in values.items()}
+
+
+class Callee(Protocol):
+    """The function under test, wherever it runs."""
+
+    @property
+    def is_packed(self) -> bool:
+        """Whether it takes packed sequences."""
+
+    def call(self, call: Call) -> CallResult:
+        """Its results with fresh copies of the arguments; an exception becomes the error."""
+
+    def gradients(self, call: Call, index: int, incoming: Array) -> CallResult:
+        """The gradients of the main arrays that PyTorch computes, from that of one result."""
+
+    def sequences(
+        self, sequences: Any, options: dict[str, Any], library: str, dtype: str
+    ) -> CallResult:
+        """The outputs of a packed function for sequences of query, key and value."""
+
+
+@dataclass(frozen=True, eq=False)
+class LocalFunction:
+    """A function under test that runs in this process."""
+
+    function: Any
+
+    @property
+    def is_packed(self) -> bool:
+        return isinstance(self.function, PackedAttention)
+
+    def call(self, call: Call) -> CallResult:
+        try:
+            arrays, leading, keywords = call.arguments()
+            before = {role: to_float64(array) for role, array in arrays.items()}
+            with quietly(call.library):
+                returned = self.function(*leading, **keywords)
+                parts = returned_arrays(returned)
+                has_complex = any("complex" in str(getattr(x, "dtype", "")) for x in parts)
+                real = [part.real if has_complex else part for part in parts]
+                arrays_back = tuple(to_float64(part) for part in real)
+        except Exception as error:
+            return CallResult(error=one_line(error))
+        if not arrays_back:
+            return CallResult(error=f"it returned {type(returned).__name__}, not an array")
+        changed = [r for r, a in arrays.items() if not np.array_equal(to_float64(a), before[r])]
+        return CallResult(arrays_back, tuple(changed), has_complex=has_complex)
+
+    def gradients(self, call: Call, index: int, incoming: Array) -> CallResult:
+        import torch
+
+        try:
+            arrays, leading, keywords = call.arguments()
+            for array in arrays.values():
+                array.requires_grad_()
+            with quietly("torch", gradients=True), torch.enable_grad():
+                output = returned_arrays(self.function(*leading, **keywords))[index]
+                if not output.requires_grad:
+                    return CallResult(refused="its output has no gradient")
+                start = to_library(incoming, "torch", call.dtype)
+                inputs = list(arrays.values())
+                grads = torch.autograd.grad(output, inputs, start, allow_unused=True)
+        except Exception as error:
+            return CallResult(error=one_line(error))
+        missing = [name for name, grad in zip(arrays, grads, strict=True) if grad is None]
+        if missing:
+            return CallResult(error=f"no gradient of {missing[0]}")
+        return CallResult(tuple(to_float64(grad) for grad in grads))
+
+    def sequences(
+        self, sequences: Any, options: dict[str, Any], library: str, dtype: str
+    ) -> CallResult:
+        converted = [tuple(to_library(a, library, dtype) for a in some) for some in sequences]
+        try:
+            with quietly(library):
+                output = self.function.sequences(converted, options)
+                return CallResult(tuple(to_float64(one) for one in output))
+        except Exception as error:
+            return CallResult(error=one_line(error))
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,7 +188,7 @@ class BoundFunction:
     and of word order share it, so that equal calls are made once.
     """
 
-    function: Callable[..., Any]
+    function: Callee
     convention: CallingConvention
     trials: dict[tuple[str, ...], Trial] = field(default_factory=dict)
 
@@ -96,29 +202,14 @@ class BoundFunction:
         return None if case is None else rounded(case, self.convention.dtype)
 
     def call(self, case: Case) -> CallResult:
-        """Call the function with fresh copies of a case; an exception becomes the error."""
-        convention = self.convention
-        try:
-            arrays, leading, keywords = self.arguments(case)
-            before = {role: to_float64(array) for role, array in arrays.items()}
-            with quietly(convention.library):
-                returned = self.function(*leading, **keywords)
-            arrays_back = tuple(to_float64(part) for part in returned_arrays(returned))
-        except Exception as error:
-            return CallResult(error=one_line(error))
-        if not arrays_back:
-            return CallResult(error=f"it returned {type(returned).__name__}, not an array")
-        changed = [r for r, a in arrays.items() if not np.array_equal(to_float64(a), before[r])]
-        return CallResult(arrays_back, tuple(changed))
+        return self.function.call(self.arguments(case))
 
-    def arguments(self, case: Case) -> tuple[dict[str, Any], list[Any], dict[str, Any]]:
-        """The main arrays by role, then all arguments: by position, and by name."""
+    def arguments(self, case: Case) -> Call:
         convention, roles = self.convention, self.convention.roles
-        arrays = {x: _to_library(a, convention) for x, a in convention.arrays(case).items()}
-        options = {x: _to_library(o, convention) for x, o in convention.options(case).items()}
-        values = options | arrays
-        leading = [values.pop(role) for role in roles.leading if role in values]
-        return arrays, leading, {roles.names[role]: value for role, value in values.items()}
+        arrays = convention.arrays(case)
+        values = convention.options(case) | arrays
+        library, dtype = convention.library, convention.dtype
+        return Call(library, dtype, values, tuple(arrays), roles.leading, roles.names)
 
     def trial(self, probe: Probe, sizes: Sizes) -> Trial | None:
         """One trial, made once; None where this convention cannot express the probe."""
@@ -172,12 +263,10 @@ class Candidate:
 
     @property
     def convention(self) -> CallingConvention:
-        """How the function was called."""
         return self.bound.convention
 
     @cached_property
     def successful(self) -> list[Trial]:
-        """The trials that did not raise an exception."""
         return [trial for trial in self.trials if not trial.result.error]
 
     @cached_property
@@ -192,12 +281,10 @@ class Candidate:
 
     @cached_property
     def departing(self) -> list[Trial]:
-        """The judged trials whose results are wrong."""
         return [trial for trial in self.judged if not self.explains(SPECIFICATION, [trial])]
 
     @cached_property
     def agreeing(self) -> list[Trial]:
-        """The judged trials whose results are right."""
         return [trial for trial in self.judged if trial not in self.departing]
 
     @cached_property
@@ -244,27 +331,23 @@ class Candidate:
         )
 
     def _has_usual_kind(self, trial: Trial) -> bool:
-        """Whether a result has the kind of the first."""
         if trial.sizes == TOKENS_AS_FEATURES or self.kinds[0] == UNKNOWN_KIND:
             return True
         return trial.kinds[0] == self.kinds[0]
 
     def explains(self, stages: Stages, trials: list[Trial]) -> bool:
-        """Whether these stages give the results of these trials."""
         return all(
             agrees(stages, self.convention, trial.case, trial.result.arrays, self.kinds)
             for trial in trials
         )
 
     def explained_by(self, stages: Stages) -> bool:
-        """Whether these stages give every result."""
         if stages is SPECIFICATION:
             return bool(self.judged) and not self.departing
         # The departing ones first: they rule out most explanations.
         return self.explains(stages, self.departing) and self.explains(stages, self.agreeing)
 
     def first_explanation(self, explanations: list[Explanation]) -> Explanation | None:
-        """The first of these explanations whose stages give every result."""
         return next((one for one in explanations if self.explained_by(one[1])), None)
 
     def cases(self, probe: Probe) -> Iterator[Case]:
@@ -277,7 +360,6 @@ class Candidate:
                 yield case
 
     def expected(self, case: Case) -> dict[str, Array]:
-        """The arrays of the specification, by kind."""
         return self.convention.expected(exact_trace(case))
 
     def returned(self, case: Case) -> dict[str, Array] | None:
@@ -306,7 +388,7 @@ class Candidate:
 
 
 def working_layouts(
-    function: Callable[..., Any], conventions: list[CallingConvention]
+    function: Callee, conventions: list[CallingConvention]
 ) -> tuple[list[Candidate], list[tuple[CallingConvention, str]]]:
     """The conventions that give any plain result, and the errors of the others."""
     working, refused = [], []
@@ -341,11 +423,11 @@ def _plain_candidate(bound: BoundFunction) -> Candidate:
     return Candidate(bound, trials, kinds)
 
 
-def _to_library(option: Any, convention: CallingConvention) -> Any:
+def _to_library(option: Any, library: str, dtype: str) -> Any:
     if isinstance(option, np.ndarray):
-        return to_library(option, convention.library, convention.dtype)
+        return to_library(option, library, dtype)
     if isinstance(option, tuple) and any(isinstance(x, np.ndarray) for x in option):
-        return tuple(_to_library(x, convention) for x in option)
+        return tuple(_to_library(x, library, dtype) for x in option)
     return option
 
 
@@ -356,7 +438,9 @@ def returned_arrays(returned: Any) -> list[Any]:
     if isinstance(returned, dict):
         returned = tuple(returned.values())
     if isinstance(returned, list):
-        returned = np.asarray([np.asarray(part) for part in returned], np.float64)
+        returned = np.asarray([np.asarray(part) for part in returned])
+        if returned.dtype.kind != "c":
+            returned = returned.astype(np.float64)
     parts = returned if isinstance(returned, tuple) else (returned,)
     return [part for part in parts if part is not None and _is_array(part)]
 

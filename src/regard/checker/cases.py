@@ -59,7 +59,6 @@ class Case(AttentionInputs):
 
     @property
     def sizes(self) -> Sizes:
-        """The length of every axis."""
         (b, h, q, d), (g, k), v = self.query.shape, self.key.shape[1:3], self.value.shape[-1]
         return Sizes(b, h, q, k, d, v, 0 if g == h else g)
 
@@ -84,7 +83,6 @@ class Case(AttentionInputs):
         return float(norms[0] * norms[1] * scale)
 
     def with_projections(self, matrices: tuple[Array, ...], x: Array) -> Case:
-        """The case with query, key and value made from x."""
         heads = self.query.shape[1]
         query, key, value = (split_heads(x @ matrix, heads) for matrix in matrices)
         return replace(self, query=query, key=key, value=value, x=x, matrices=matrices)
@@ -101,6 +99,12 @@ def seeded(seed: int) -> Iterator[None]:
         yield
     finally:
         _BASE_SEED.reset(token)
+
+
+def generator(*seeds: int) -> np.random.Generator:
+    """Random numbers from these seeds and the one of the context."""
+    base = _BASE_SEED.get()
+    return np.random.default_rng([*seeds, base] if base else seeds)
 
 
 def draw(sizes: Sizes, seed: int = 0, spread: float = 1.0) -> Case:
@@ -130,7 +134,7 @@ def _drawn(sizes: Sizes, seeds: tuple[int, ...], spread: float) -> Case:
 def draw_projected(case: Case, seed: int = 0, width: int = 8) -> Case:
     """A case of the same sizes whose query, key and value are projected from x."""
     sizes = case.sizes
-    random = np.random.default_rng([seed, width, *sizes])
+    random = generator(seed, width, *sizes)
     x = random.standard_normal((sizes.b, sizes.k, width)).round(3)
     size = float(np.abs(case.query).mean()) / 0.8
     widths = (sizes.d, sizes.d, sizes.v)
@@ -195,7 +199,6 @@ class Probe:
 
     @property
     def is_about_empty_rows(self) -> bool:
-        """Whether some rows may see nothing."""
         return "empty rows" in self.needs
 
 
@@ -247,7 +250,7 @@ def _mask_with_diagonal(sizes: Sizes) -> Array:
 
 
 def _added_mask(sizes: Sizes) -> Array:
-    random = np.random.default_rng([5, *sizes])
+    random = generator(5, *sizes)
     mask_qk = random.standard_normal((sizes.q, sizes.k)).round(3)
     mask_qk[:, -1] = -np.inf
     return mask_qk

@@ -6,11 +6,18 @@ The module docstring of ``explain`` describes the five steps of a check; this on
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from regard.checker.calls import Candidate, Explanation, working_layouts
+from regard.checker.calls import (
+    BoundFunction,
+    Candidate,
+    Explanation,
+    LocalFunction,
+    working_layouts,
+)
 from regard.checker.cases import PROBES, seeded
 from regard.checker.compare import (
     UNKNOWN_KIND,
@@ -33,7 +40,7 @@ from regard.checker.explain import (
     explain_grouped_heads,
 )
 from regard.checker.mistakes import FEATURE_MISTAKES, single_mistakes
-from regard.checker.mistakes.entry import run_stages
+from regard.checker.mistakes.entry import changed, run_stages
 from regard.checker.prepare import Features, PreparedFunction, describe, prepare, read_features
 from regard.checker.properties import (
     batch_independence,
@@ -55,13 +62,20 @@ from regard.checker.report import (
     Report,
 )
 from regard.errors import ArgumentError, count, suggest_keywords
+from regard.textbook.stages import dot_products
 
 RESULTS_DIFFER = "results that differ between two calls"
 INPUTS_CHANGED = "inputs changed in place"
 NO_MAXIMUM = "no maximum subtracted"
+COMPLEX_RESULT = "complex numbers returned"
 EMPTY_ROW_NAN = "a row that may see nothing gives NaN"
 EMPTY_ROW_UNIFORM = "a row that may see nothing gives a uniform row"
 REPEATED_CALLS = 3
+SCORES_OF_ZERO = changed(score=lambda *arrays: np.zeros_like(dot_products(*arrays)))
+EQUAL_WEIGHTS = (
+    "its matrices give every key the same weight, so that its results show nothing of the scores: "
+    "give them other numbers, such as those that PyTorch draws."
+)
 
 
 @suggest_keywords
@@ -102,28 +116,57 @@ def check(
     >>> check(attention).mistakes
     ('no scaling',)
     """
-    if dtype not in ("auto", *DTYPES):
-        raise ArgumentError(f"dtype must be one of {', '.join(DTYPES)}, got {dtype!r}.")
-    name = str(getattr(function, "__name__", type(function).__name__))
-    claimed = read_features(features)
-    if seed < 0:
-        raise ArgumentError(f"seed must be 0 or more, got {seed}.")
+    claimed = read_options(features, dtype, seed)
+    name = function_name(function)
     try:
         prepared = prepare(function, signature, dtype)
     except ArgumentError as error:
         return Report(name, UNKNOWN, tried=(str(error),))
+    prepared = replace(prepared, function=LocalFunction(prepared.function))
+    return check_prepared(prepared, name, claimed, seed=seed, strict=strict)
+
+
+def read_options(features: str | Iterable[str], dtype: str, seed: int) -> Features:
+    """The claimed features; options that cannot be used are an ArgumentError."""
+    if dtype not in ("auto", *DTYPES):
+        raise ArgumentError(f"dtype must be one of {', '.join(DTYPES)}, got {dtype!r}.")
+    if seed < 0:
+        raise ArgumentError(f"seed must be 0 or more, got {seed}.")
+    return read_features(features)
+
+
+def function_name(function: Any) -> str:
+    """The name of a function, or of the class of an object."""
+    return str(getattr(function, "__name__", type(function).__name__))
+
+
+def check_prepared(
+    prepared: PreparedFunction,
+    name: str,
+    claimed: Features,
+    *,
+    seed: int = 0,
+    strict: bool = False,
+    fresh_seed: int | None = None,
+) -> Report:
+    """The report on a function that is already prepared.
+
+    With ``fresh_seed`` a function that is right is asked everything again with other numbers.
+    """
     with seeded(seed):
-        report = _first_verdict(name, prepared, prepared.merge_claims(claimed))
+        report = _first_verdict(prepared, name, prepared.merge_claims(claimed), fresh_seed)
     return report.strictly() if strict else report
 
 
-def _first_verdict(name: str, prepared: PreparedFunction, features: Features) -> Report:
+def _first_verdict(
+    prepared: PreparedFunction, name: str, features: Features, fresh_seed: int | None
+) -> Report:
     """The verdict in the first library and dtype that gives results, or what was tried."""
     tried: dict[tuple[str, str, str], str] = {}
     for conventions in prepared.groups():
         working, refused = working_layouts(prepared.function, conventions)
         if working:
-            return judge(prepared, name, working, features)
+            return judge(prepared, name, working, features, fresh_seed)
         for convention, why in refused:  # the same error in another dtype says nothing new
             key = (convention.library, convention.layout, why)
             tried.setdefault(key, describe(convention, name))
@@ -132,9 +175,18 @@ def _first_verdict(name: str, prepared: PreparedFunction, features: Features) ->
 
 
 def judge(
-    prepared: PreparedFunction, name: str, layouts: list[Candidate], features: Features
+    prepared: PreparedFunction,
+    name: str,
+    layouts: list[Candidate],
+    features: Features,
+    fresh_seed: int | None = None,
 ) -> Report:
     """The report on a function that gives results in these layouts."""
+    if layouts[0].successful[0].result.has_complex:
+        detail = "it returned complex numbers; attention of real numbers is real"
+        sizes = layouts[0].successful[0].case.sizes.text
+        found = Finding("real numbers", FAIL, detail, input=sizes)
+        return _certainly_wrong(layouts[0], name, COMPLEX_RESULT, found)
     repeated = _repeat_calls(layouts[0])
     if repeated.status == FAIL:
         return _certainly_wrong(layouts[0], name, RESULTS_DIFFER, repeated)
@@ -146,8 +198,15 @@ def judge(
     verdict = accept_hiding_mask(explain(layouts, features))
     if verdict.explanation == CORRECT and verdict.missing:
         return _unanswered(prepared, name, verdict)
+    if verdict.explanation == CORRECT and _ignores_scores(verdict.candidate):
+        called = _describe_call(verdict.candidate, name)
+        return Report(name, UNKNOWN, called=called, notes=prepared.notes, tried=(EQUAL_WEIGHTS,))
     verdict = explain_grouped_heads(verdict)
     findings = tuple(_findings(verdict, repeated))
+    departing = verdict.candidate
+    if verdict.explanation == CORRECT and fresh_seed is not None:
+        fresh, finding = _ask_again(verdict.candidate, fresh_seed)
+        departing, findings = fresh or departing, (*findings, finding)
     mistakes = _mistake_names(verdict.explanation, findings)
     caveats = _empty_row_caveats(verdict.candidate, verdict.explanation)
     failed = [f for f in findings if f.status == FAIL and not (caveats and f.name == "empty rows")]
@@ -162,7 +221,7 @@ def judge(
         confidence=_confidence(verdict, mistakes, wrong),
         others=verdict.others,
         caveats=caveats,
-        departure=_first_departure(verdict.candidate) if wrong else None,
+        departure=_first_departure(departing) if wrong else None,
     )
 
 
@@ -203,6 +262,36 @@ def _repeat_calls(candidate: Candidate) -> Finding:
                 sizes = trial.case.sizes.text
                 return Finding(name, FAIL, "the same input gave another result", input=sizes)
     return Finding(name, PASS, "four calls, one result")
+
+
+def _ignores_scores(candidate: Candidate) -> bool:
+    """Whether equal weights would give the same outputs, as matrices of zeros do."""
+    return bool(candidate.plain) and all(
+        np.allclose(
+            candidate.expected(trial.case)["output"],
+            candidate.convention.expected(run_stages(SCORES_OF_ZERO, trial.case))["output"],
+            rtol=1e-6,
+            atol=1e-9,
+        )
+        for trial in candidate.plain
+    )
+
+
+def _ask_again(candidate: Candidate, seed: int) -> tuple[Candidate | None, Finding]:
+    """All questions with numbers that nobody can have known before, and whether all are right."""
+    name = "fresh inputs"
+    with seeded(seed):
+        bound = BoundFunction(candidate.bound.function, candidate.convention)
+        fresh = bound.run_trials(candidate.features)
+    if fresh is None:
+        return None, Finding(name, FAIL, "with other numbers every call ended in an exception")
+    # In 16 bits large scores leave no digits: which key wins is decided by rounding.
+    large = ("large",) if candidate.convention.dtype in ("float16", "bfloat16") else ()
+    departing = [t for t in fresh.departing if not any(x in t.probe.name for x in large)]
+    if departing or fresh.refused - candidate.refused:
+        detail = "with other numbers its results are wrong"
+        return fresh, Finding(name, FAIL, detail, input=fresh.trials[0].case.sizes.text)
+    return fresh, Finding(name, PASS, count(len(fresh.judged), "call"))
 
 
 def _find_returned_input(candidate: Candidate) -> str:

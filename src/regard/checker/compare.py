@@ -40,7 +40,6 @@ class Gap:
 
     @property
     def element(self) -> str:
-        """The element as a report names it, such as output[0, 1]."""
         return f"{self.kind}[{', '.join(map(str, self.index))}]"
 
 

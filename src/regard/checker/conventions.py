@@ -77,18 +77,15 @@ class CallingConvention:
 
     @property
     def batched(self) -> bool:
-        """Whether there is an axis of sentences."""
         return "b" in self.layout
 
     @property
     def headed(self) -> bool:
-        """Whether there can be several heads."""
         several = self.projections is not None or self.roles.has("heads")
         return "h" in self.layout or self.layout == "bte" or (self.roles.form != "qkv" and several)
 
     @property
     def rank(self) -> int:
-        """The number of axes of the first array."""
         return len(self.layout)
 
     def fit(self, case: Case) -> Case | None:
@@ -146,7 +143,6 @@ class CallingConvention:
         return case.with_projections((np.eye(x.shape[-1]),) * 3, x)
 
     def arrays(self, case: Case) -> dict[str, Array]:
-        """The main arrays, by role."""
         if self.roles.form == "qkv":
             query, key = case.query, case.key
             if "rotary" in self.position:
@@ -166,7 +162,6 @@ class CallingConvention:
         return arrays
 
     def options(self, case: Case) -> dict[str, Any]:
-        """The further arguments, by role."""
         made = self._scalar_options(case) | self._array_options(case)
         always = ("heads", "width", "model width", "w_output", "module", "slopes", "cos", "sin",
                   *self.roles.required)  # fmt: skip
@@ -174,7 +169,6 @@ class CallingConvention:
         return {r: option for r, option in options.items() if r in always or option is not None}
 
     def _scalar_options(self, case: Case) -> dict[str, Callable[[], Any]]:
-        """Makers of the further arguments that are numbers, switches or objects."""
         (_, h, _, d), required = case.query.shape, self.roles.required
         return {
             "causal": lambda: case.causal and not self.always_causal,
@@ -198,7 +192,6 @@ class CallingConvention:
         }  # fmt: skip
 
     def _array_options(self, case: Case) -> dict[str, Callable[[], Any]]:
-        """Makers of the further arguments that are arrays."""
         (_, h, _, d), lengths = case.query.shape, case.lengths
         plain = case.mask is None or case.slopes is not None
         return {

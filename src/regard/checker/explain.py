@@ -17,7 +17,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 from regard.checker.calls import BoundFunction, Candidate, Explanation, Trial
 from regard.checker.cases import PROBE_BY_NAME
@@ -31,7 +30,6 @@ from regard.checker.mistakes import (
 )
 from regard.checker.mistakes.entry import combined
 from regard.checker.prepare import Features
-from regard.checker.signatures import mentions_heads
 from regard.textbook.stages import SPECIFICATION
 from regard.typing import Array
 
@@ -60,7 +58,7 @@ class Verdict:
 
 def explain(layouts: list[Candidate], features: Features) -> Verdict:
     """The simplest explanation: right, else one mistake, else two, else none with a name."""
-    least = _required_rank(layouts)
+    least = _required_rank(layouts, features)
     candidates: list[Candidate] = []
     for bound in _plausible_readings(layouts, features, least):
         for candidate in _mask_meanings(bound, features):
@@ -74,13 +72,13 @@ def explain(layouts: list[Candidate], features: Features) -> Verdict:
     return _prefer_inverted_mask(verdict, candidates)
 
 
-def _required_rank(layouts: list[Candidate]) -> int:
+def _required_rank(layouts: list[Candidate], features: Features) -> int:
     """The number of axes in which a function has to be right: those of a batch, if it takes one.
 
     Code that mentions heads and takes their axis has to be right with it.
     """
     ranks = [c.convention.rank for c in layouts if c.regular]
-    headed = 4 in ranks and mentions_heads(layouts[0].bound.function)
+    headed = 4 in ranks and "mentions heads" in features.claims
     return 4 if headed else min(3, max(ranks, default=0))
 
 
@@ -227,7 +225,6 @@ def _name_feature(candidates: list[Candidate]) -> Verdict | None:
 
 
 def _name_two(candidates: list[Candidate]) -> Verdict | None:
-    """Two mistakes at once."""
     for candidate in candidates[:MAX_CANDIDATES_FOR_PAIRS]:
         explanation = candidate.first_explanation(_possible_pairs(candidate))
         if explanation is not None:
@@ -335,13 +332,9 @@ def _scaled_mask_gives(
     candidate: Candidate, trial: Trial, factor: float, mask: Array | None
 ) -> bool:
     """Whether the mask times a factor gives what the specification gives with another mask."""
-    convention, function = candidate.convention, candidate.bound.function
-    name = convention.roles.names["mask"]
-
-    def scaled(*arrays: Any, **options: Any) -> Any:
-        return function(*arrays, **(options | {name: options[name] * factor}))
-
-    result = BoundFunction(scaled, convention).call(trial.case)
+    convention, call = candidate.convention, candidate.bound.arguments(trial.case)
+    values = call.values | {"mask": call.values["mask"] * factor}
+    result = candidate.bound.function.call(replace(call, values=values))
     case = rounded(replace(trial.case, mask=mask), convention.dtype)
     return not result.error and agrees(
         SPECIFICATION, convention, case, result.arrays, candidate.kinds

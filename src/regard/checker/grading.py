@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from regard.checker.mistakes import wrong_step
+from regard.checker.mistakes.stand_ins import STAND_INS
 from regard.checker.report import FAIL, PASS, Report
 
 # The steps of attention that a course teaches, by their title in a grade sheet.
@@ -32,12 +33,13 @@ class StepGrade:
 def grade(report: Report, max_points: float = 10.0, hints: int = 1) -> tuple[StepGrade, ...]:
     """Partial credit by step: a step without a mistake gets its full share.
 
-    A function that could not be called, or whose mistake has no name, gets nothing: none of its
-    steps is known to be right.
+    A function that could not be called, whose mistake has no name, or whose result is no attention
+    at all (zeros, an input unchanged), gets nothing: none of its steps is known to be right.
     """
     share = max_points / len(STEP_TITLES)
     wrong = {_step(wrong_step(mistake)) for mistake in report.diagnosis}
-    unknown = not report.right and not wrong
+    stand_in = any(mistake in STAND_INS[:-1] for mistake in report.diagnosis)
+    unknown = not report.right and (stand_in or not wrong)
     grades = []
     for step, title in STEP_TITLES.items():
         fine = report.right or (not unknown and step not in wrong)

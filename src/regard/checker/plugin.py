@@ -2,16 +2,18 @@
 
 A test that takes the fixture calls it with a function; one that is not right fails the test with
 the diagnosis as the message. With ``regard_attention = [...]`` in a test module each function of
-the list becomes a test, and every mistake found in it another.
+the list becomes a test, and every mistake found in it another; these run in another process.
 """
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from _pytest.runner import runtestprotocol
 
 if TYPE_CHECKING:
     from regard.checker.report import Report
@@ -24,8 +26,17 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group = parser.getgroup("regard")
     group.addoption("--regard-hints", type=int, default=3, choices=range(4),
                     help="detail of hints: 0 = failing step only, 3 = the fix")  # fmt: skip
+    group.addoption("--regard-seconds", type=_seconds, default=60.0,
+                    help="time limit for each function of regard_attention")  # fmt: skip
     group.addoption("--regard-strict", action="store_true",
                     help="require zeros for a row that may see nothing")  # fmt: skip
+
+
+def _seconds(text: str) -> float:
+    seconds = float(text)
+    if not 0 < seconds <= 86400:
+        raise ValueError(text)
+    return seconds
 
 
 @pytest.fixture
@@ -33,7 +44,10 @@ def regard_check(request: pytest.FixtureRequest) -> Callable[..., Report]:
     """A function that checks attention and fails the test with the diagnosis."""
 
     def run(function: Callable[..., Any], **options: Any) -> Report:
-        report = _checked(function, request.config, options)
+        from regard.checker.check import check
+
+        options.setdefault("strict", request.config.getoption("--regard-strict"))
+        report = check(function, **options)
         if not report.right:
             pytest.fail(_message(report, request.config), pytrace=False)
         return report
@@ -52,38 +66,71 @@ class AttentionModule(pytest.Module):
     """A test module whose ``regard_attention`` lists functions to check."""
 
     def collect(self) -> Iterator[Any]:
-        """The usual tests, then one for each verdict and each mistake."""
         yield from super().collect()
-        for function in getattr(self.obj, LIST_NAME, ()):
+        for index, function in enumerate(getattr(self.obj, LIST_NAME, ())):
             name = str(getattr(function, "__name__", type(function).__name__))
-            report = _checked(function, self.config, {})
-            for mistake in report.mistakes or ("",):
-                title = f"{name}[{mistake}]" if mistake else name
-                yield AttentionItem.from_parent(self, name=title, report=report, mistake=mistake)
+            yield AttentionItem.from_parent(self, name=name, index=index)
 
 
 class AttentionItem(pytest.Item):
-    """One test: that a function is right, or that it lacks one of its mistakes."""
+    """One test: that a listed function is right, or that it lacks one of its mistakes.
 
-    def __init__(self, *, report: Report, mistake: str, **options: Any) -> None:
+    The function runs in another process, as with ``regard check``: neither a loop nor an exit in it
+    ends the tests.
+    """
+
+    def __init__(
+        self, *, index: int, report: Report | None = None, mistake: str = "", **options: Any
+    ) -> None:
         super().__init__(**options)
-        self.report, self.mistake = report, mistake
+        self.index, self.report, self.mistake = index, report, mistake
+
+    def by_mistake(self) -> Iterator[AttentionItem]:
+        """This test with its report; where there are mistakes with names, a test for each."""
+        from regard.checker.sandbox import Limits, check_apart
+
+        parent: Any = self.parent
+        report = check_apart(
+            f"{self.path}:{LIST_NAME}[{self.index}]",
+            {"strict": self.config.getoption("--regard-strict")},
+            Limits(seconds=self.config.getoption("--regard-seconds")),
+            module=parent.obj.__name__,
+            path=tuple(sys.path),
+        )
+        report = replace(report, function=self.name)
+        for mistake in report.mistakes or ("",):
+            name = f"{self.name}[{mistake}]" if mistake else self.name
+            options = {"index": self.index, "report": report, "mistake": mistake}
+            yield type(self).from_parent(parent, name=name, **options)
 
     def runtest(self) -> None:
-        """Fail where the function is not right."""
-        if not self.report.right:
+        if self.report is not None and not self.report.right:
             pytest.fail(_message(self.report, self.config, self.mistake), pytrace=False)
 
     def reportinfo(self) -> tuple[Any, None, str]:
-        """The file and the name of the test."""
         return self.path, None, self.name
 
 
-def _checked(function: Callable[..., Any], config: pytest.Config, options: Any) -> Report:
-    from regard.checker.check import check
+def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> bool | None:
+    """Run the check of a listed function when its turn comes, and report each mistake as a test."""
+    if not isinstance(item, AttentionItem):
+        return None
+    try:
+        tests = list(item.by_mistake())
+    except Exception as error:  # a fault of regard fails this test, not the session
+        item.report = _unjudged(item.name, error)
+        tests = [item]
+    for test in tests:
+        item.ihook.pytest_runtest_logstart(nodeid=test.nodeid, location=test.location)
+        runtestprotocol(test, nextitem=nextitem)
+        item.ihook.pytest_runtest_logfinish(nodeid=test.nodeid, location=test.location)
+    return True
 
-    options.setdefault("strict", config.getoption("--regard-strict"))
-    return check(function, **options)
+
+def _unjudged(name: str, error: Exception) -> Report:
+    from regard.checker.report import UNKNOWN, Report
+
+    return Report(name, UNKNOWN, tried=(f"{type(error).__name__}: {error}",))
 
 
 def _message(report: Report, config: pytest.Config, mistake: str = "") -> str:

@@ -37,8 +37,10 @@ from regard.checker.signatures import (
     Roles,
     is_called_causal,
     mask_hides,
+    mentions_heads,
     mentions_rotary,
     read_roles,
+    source_text,
 )
 from regard.errors import ArgumentError
 
@@ -108,7 +110,6 @@ class Features:
         return need == "empty rows" or roles.has(need)
 
     def required(self, convention: CallingConvention) -> frozenset[str]:
-        """The features that a function with this convention has to answer."""
         return frozenset(feature for feature in REQUIRED_FEATURES if self.has(feature, convention))
 
     def variants(self, convention: CallingConvention) -> Iterator[CallingConvention]:
@@ -162,11 +163,10 @@ def read_features(features: str | Iterable[str]) -> Features:
 class PreparedFunction:
     """A function with everything that its calling conventions are made from.
 
-    ``original`` is what was passed to ``check``; ``readings`` are the ways to read its matrices.
+    ``readings`` are the ways to read its matrices; ``claims`` are those that it makes itself.
     """
 
-    function: Callable[..., Any]
-    original: Callable[..., Any]
+    function: Any
     roles: Roles
     layouts: tuple[str, ...]
     libraries: tuple[str, ...]
@@ -197,7 +197,6 @@ class PreparedFunction:
             ]  # fmt: skip
 
     def merge_claims(self, features: Features) -> Features:
-        """The claims of the author together with those of the module and of its names."""
         return Features(features.claims | self.claims)
 
     def _positions(self) -> tuple[str, ...]:
@@ -205,7 +204,7 @@ class PreparedFunction:
             return ("", "distance")
         if self.roles.has("cos"):
             return ("rotary, halves", "rotary, pairs", "no rotation")
-        if self.roles.form != "qkv" and mentions_rotary(self.original):
+        if self.roles.form != "qkv" and "mentions rotary" in self.claims:
             return ("", "rotary, halves", "rotary, pairs")
         return ("",)
 
@@ -230,7 +229,7 @@ def prepare(function: Callable[..., Any], signature: str, dtype: str) -> Prepare
     # NumPy has no bfloat16: a function of its arrays alone is not offered any.
     tried = DTYPES if libraries != ("numpy",) else DTYPES[:-1]
     dtypes = tried if dtype == "auto" else (dtype,)
-    prepared = PreparedFunction(function, original, roles, (), libraries, dtypes, notes=notes)
+    prepared = PreparedFunction(function, roles, (), libraries, dtypes, notes=notes)
     if is_module(function):
         prepared = _prepare_module(prepared, made)
     elif _is_object(original) and roles.form == "x":
@@ -241,7 +240,7 @@ def prepare(function: Callable[..., Any], signature: str, dtype: str) -> Prepare
     return replace(
         prepared,
         layouts=_stated_layouts(signature, layouts),
-        claims=prepared.claims | _hinted_claims(prepared),
+        claims=prepared.claims | _hinted_claims(prepared, original),
     )
 
 
@@ -260,14 +259,18 @@ def _readings(original: Any) -> list[Projections | None]:
         return [None]
 
 
-def _hinted_claims(prepared: PreparedFunction) -> frozenset[str]:
-    """The claims that names, docstrings and buffers make."""
+def _hinted_claims(prepared: PreparedFunction, original: Any) -> frozenset[str]:
+    """The claims that names, docstrings, comments and buffers make."""
     claims = set()
     roles = prepared.roles
-    if not (roles.has("causal") or roles.has("mask")) and is_called_causal(prepared.original):
+    if not (roles.has("causal") or roles.has("mask")) and is_called_causal(original):
         claims.add("causal")
-    if roles.has("mask") and not roles.added and mask_hides(prepared.original):
+    if roles.has("mask") and not roles.added and mask_hides(original):
         claims.add("mask hides")
+    if mentions_rotary(original):
+        claims.add("mentions rotary")
+    if mentions_heads(prepared.function):
+        claims.add("mentions heads")
     return frozenset(claims)
 
 
@@ -284,6 +287,9 @@ def describe(convention: CallingConvention, name: str = "it") -> str:
     text = f"{call} with {library} {convention.dtype} arrays {axes}"
     if convention.roles.has("mask"):
         text += f"; mask: {MASK_FORMS[convention.mask_form]}"
+    if convention.roles.has("padding"):
+        name = convention.roles.names["padding"]
+        text += f"; {name}: {MASK_FORMS[convention.pad_form]}"
     return text
 
 
@@ -322,7 +328,6 @@ def _prepare_module(prepared: PreparedFunction, made: bool) -> PreparedFunction:
 
 
 def _as_function_of_x(module: Any, roles: Roles) -> Callable[..., Any]:
-    """A module of query, key and value as a function of x alone."""
     needs_mask = "mask" in roles.required
 
     def attention(x: Any, **options: Any) -> Any:
@@ -412,7 +417,6 @@ class SizedConfig:
         return value
 
     def get(self, name: str, default: Any = None) -> Any:
-        """The entry, or the default where its name says nothing."""
         value = _size_named(name, self._sizes)
         return default if value is None else value
 
@@ -455,14 +459,13 @@ def attention_method(instance: Any) -> Callable[..., Any]:
 
 
 def _arguments(kind: type[Any]) -> dict[str, Any]:
-    """Arguments of the constructor, by the names of its parameters."""
     try:
         parameters = list(inspect.signature(kind).parameters.values())
     except (TypeError, ValueError):
         return {}
     varied = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
     parameters = [p for p in parameters if p.kind not in varied]
-    sizes = _class_sizes([p.name for p in parameters], _class_source(kind))
+    sizes = _class_sizes([p.name for p in parameters], source_text(kind))
     chosen: dict[str, Any] = {}
     for parameter in parameters:
         value = _argument(parameter, sizes)
@@ -475,13 +478,6 @@ def _arguments(kind: type[Any]) -> dict[str, Any]:
                 "the file and check that."
             )
     return chosen
-
-
-def _class_source(kind: type[Any]) -> str:
-    try:
-        return inspect.getsource(kind)
-    except (OSError, TypeError):
-        return ""
 
 
 def _class_sizes(names: list[str], source: str) -> ClassSizes:

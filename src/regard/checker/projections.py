@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from regard.checker.cases import Case, split_heads
+from regard.checker.cases import Case, generator, split_heads
 from regard.errors import ArgumentError
 from regard.typing import Array
 
@@ -52,7 +52,7 @@ class Projections:
         """The case with query, key and value made by these matrices from x."""
         b, t = case.query.shape[0], case.query.shape[2]
         width = self.matrices[0].shape[0] - 1
-        random = np.random.default_rng([20, b, t, width])
+        random = generator(20, b, t, width)
         size = float(np.abs(case.query).mean()) / 0.8
         x = (random.standard_normal((b, t, width)) * size).round(3)
         ones = np.ones((b, t, 1))
@@ -66,7 +66,6 @@ class Projections:
         return replace(case, query=query, key=key, value=value, x=x, matrices=self.matrices)
 
     def finish(self, output_bte: Array) -> Array:
-        """The output after the last layer, where there is one."""
         if self.output is None:
             return output_bte
         return np.asarray(output_bte @ self.output[:-1] + self.output[-1])
@@ -214,7 +213,6 @@ def _read_fused(module: Any, by_role: dict[str, list[NamedLayer]]) -> Iterator[P
 def _with_head_counts(
     module: Any, matrices: tuple[Array, ...], output: Array | None, several: int
 ) -> Projections:
-    """The projections with their numbers of heads."""
     width = matrices[0].shape[1]
     head_width = _count(module, HEAD_WIDTH_NAMES)
     heads = several if several > 1 else _count(module, HEAD_COUNT_NAMES)

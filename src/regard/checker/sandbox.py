@@ -1,8 +1,12 @@
-"""Sandbox: the code under test runs in a process of its own, with limits.
+"""Sandbox: the code under test runs in a process of its own, with limits, and never judges itself.
 
-The child and whatever it starts end with the check, however that ends: a result, a limit, Ctrl-C,
-or a signal that leaves the parent no time. Nothing is left on disk: both channels are unlinked
-temporary files.
+The worker loads the file, says how its function may be called, and answers calls: arrays go out,
+arrays come back. This process never imports the file. It draws the inputs, computes what is right,
+compares, and writes the report, so that nothing that the code under test does to its own process
+can make a wrong result right. What comes back is read as numbers and text alone, never unpickled.
+
+The worker and whatever it starts end with the check, however that ends: a result, a limit, Ctrl-C,
+or a signal that leaves the parent no time. Nothing is left on disk.
 """
 
 from __future__ import annotations
@@ -14,22 +18,47 @@ import importlib.util
 import json
 import math
 import os
+import queue
+import secrets
+import select
 import signal
+import struct
 import subprocess
 import sys
 import tempfile
 import threading
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass, replace
+from functools import partial
 from pathlib import Path
+from time import monotonic
+from types import SimpleNamespace
 from typing import IO, Any, NoReturn
 
+import numpy as np
+
+from regard.checker.calls import Call, CallResult, LocalFunction, one_line
+from regard.checker.check import check_prepared, function_name, read_options
+from regard.checker.conventions import AXES, DTYPES
+from regard.checker.prepare import LIBRARY_NAMES, PreparedFunction, prepare
+from regard.checker.projections import Projections
 from regard.checker.report import UNKNOWN, Report
+from regard.checker.signatures import ARRAYS, ROLE_NAMES, Roles
+from regard.checker.suite import SUITE_DTYPES, Suite, suite_of_prepared
 from regard.errors import ArgumentError
+from regard.typing import Array
 
 MAX_SECONDS = 24 * 3600.0
 MAX_MEMORY_GB = 100_000.0
-MAX_STDERR_BYTES = 2**16  # read from the end of what the child wrote
+MAX_STDERR_BYTES = 2**16  # read from the end of what the worker wrote
+MAX_MESSAGE_BYTES = 2**28
+MAX_TEXT_LETTERS = 1000
+MAIN_ROLES = frozenset(role for roles in ARRAYS.values() for role in roles)
+POLL_SECONDS = 0.2
+FRAME = struct.Struct(">QQ")  # the bytes of the JSON, and of the arrays that follow it
+NOT_AN_ANSWER = "its process returned something that is not an answer"
+# What a function may say of itself; the parent takes nothing else from the worker.
+HINTS = frozenset(("causal", "mask hides", "no empty rows", "mentions rotary", "mentions heads"))
 
 
 @dataclass(frozen=True)
@@ -49,44 +78,306 @@ def _check_limit(name: str, number: float, largest: float) -> None:
         raise ArgumentError(f"{name} must be above 0 and at most {largest:g}, got {number}.")
 
 
-def run_apart(task: str, target: str, options: dict[str, Any], limits: Limits) -> dict[str, Any]:
-    """Do a task ('check' or 'operator') on 'file.py:function' in another process.
+DEFAULT_OPTIONS = {
+    "signature": "auto",
+    "features": "auto",
+    "dtype": "auto",
+    "strict": False,
+    "seed": 0,
+}
 
-    The answer comes back as JSON on the child's original stdout, which the function under test
-    cannot reach. A process that runs too long, is killed or crashes gives {'error': why}.
+
+class SandboxError(Exception):
+    """The worker ended, took too long, or returned something that is not an answer."""
+
+
+def check_apart(target: str, options: dict[str, Any], limits: Limits, **place: Any) -> Report:
+    """``check`` on 'file.py:function' or 'module:function', whose code runs in another process.
+
+    ``place``: ``module`` and ``path``, the name and the search path to import the file with.
     """
-    order = {"task": task, "target": target, "options": options, "seconds": limits.seconds,
-             "memory": limits.memory}  # fmt: skip
-    command = [sys.executable, "-m", "regard.checker.sandbox", json.dumps(order)]
-    with tempfile.TemporaryFile() as answer, tempfile.TemporaryFile() as errors:
-        with subprocess.Popen(  # noqa: S603 (the user asked for their own file to be run)
-            command, stdin=subprocess.PIPE, stdout=answer, stderr=errors, start_new_session=True
-        ) as child:
+    chosen: dict[str, Any] = {**DEFAULT_OPTIONS, **options}
+    try:
+        claimed = read_options(chosen["features"], chosen["dtype"], chosen["seed"])
+        with Worker(target, limits, chosen["signature"], chosen["dtype"], **place) as worker:
+            prepared, name = worker.prepared()
+            report = check_prepared(
+                prepared,
+                name,
+                claimed,
+                seed=chosen["seed"],
+                strict=chosen["strict"],
+                fresh_seed=1 + secrets.randbits(62),
+            )
+    except (SandboxError, ArgumentError) as error:
+        return Report(target, UNKNOWN, tried=(str(error),))
+    return replace(report, function=target)
+
+
+def run_suite_apart(target: str, limits: Limits) -> Suite:
+    """The conformance table of 'file.py:function', whose code runs in another process."""
+    try:
+        with Worker(target, limits, "auto", SUITE_DTYPES[0]) as worker:
+            return suite_of_prepared(worker.prepared()[0], target)
+    except (SandboxError, ArgumentError) as error:
+        raise ArgumentError(f"{target} could not be checked: {error}") from None
+
+
+class Worker:
+    """The process that runs the code under test, and the function in it.
+
+    One thread does all reading and writing: whatever the worker does with its ends of the pipes,
+    this process waits no longer than the limit.
+    """
+
+    def __init__(
+        self,
+        target: str,
+        limits: Limits,
+        signature: str,
+        dtype: str,
+        *,
+        module: str = "",
+        path: tuple[str, ...] = (),
+    ) -> None:
+        self.limits, self.end = limits, monotonic() + limits.seconds
+        order = {"target": target, "signature": signature, "dtype": dtype, "module": module,
+                 "path": path, "seconds": limits.seconds, "memory": limits.memory}  # fmt: skip
+        self._errors = tempfile.TemporaryFile()  # noqa: SIM115 (closed in __exit__)
+        self._process = subprocess.Popen(  # noqa: S603 (the user asked for their file to be run)
+            [sys.executable, "-m", "regard.checker.sandbox", json.dumps(order)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=self._errors,
+            start_new_session=True,
+        )
+        self._questions: queue.Queue[Any] = queue.Queue()
+        self._answers: queue.Queue[Any] = queue.Queue()
+        self._thread = threading.Thread(target=self._exchange, daemon=True)
+        self._thread.start()
+        self.is_packed = False
+
+    def __enter__(self) -> Worker:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._questions.put(None)
+        _end_group(self._process)
+        self._process.wait()
+        self._errors.close()
+        self._thread.join(timeout=1)
+        if not self._thread.is_alive():  # else something that left the group holds the pipe
+            for pipe in (self._process.stdin, self._process.stdout):
+                with contextlib.suppress(OSError):
+                    pipe.close()  # type: ignore[union-attr]
+
+    def prepared(self) -> tuple[PreparedFunction, str]:
+        """What the worker says of its function: how it may be called, and its name."""
+        said = self._ask(None)
+        if isinstance(said, dict) and isinstance(said.get("error"), str):
+            raise SandboxError(said["error"][:MAX_TEXT_LETTERS])
+        with _only_answers():
+            self.is_packed = bool(said["packed"])
+            return _read_prepared(said, self), str(said["name"])[:MAX_TEXT_LETTERS]
+
+    def call(self, call: Call) -> CallResult:
+        return self._result("call", vars(call))
+
+    def gradients(self, call: Call, index: int, incoming: Array) -> CallResult:
+        return self._result("gradients", {"call": vars(call), "index": index, "start": incoming})
+
+    def sequences(
+        self, sequences: Any, options: dict[str, Any], library: str, dtype: str
+    ) -> CallResult:
+        return self._result(
+            "sequences",
+            {"sequences": sequences, "options": options, "library": library, "dtype": dtype},
+        )
+
+    def entry(self, reading: int, width: int, x: Array) -> Array:
+        """What the first layer inside a block gets for x."""
+        result = self._result("entry", {"reading": reading, "x": x})
+        if result.shapes != ((*x.shape[:-1], width),):
+            raise SandboxError(result.error or NOT_AN_ANSWER)
+        return result.arrays[0]
+
+    def _result(self, name: str, fields: dict[str, Any]) -> CallResult:
+        said = self._ask({"ask": name} | fields)
+        with _only_answers():
+            arrays = tuple(np.asarray(x, np.float64) for x in said["arrays"])
+            if not arrays and not said["error"] and not said["refused"]:
+                raise ValueError("no arrays")
+            return CallResult(
+                arrays,
+                tuple(_known(said["changed"] or (), MAIN_ROLES)),
+                str(said["error"])[:MAX_TEXT_LETTERS],
+                bool(said["has_complex"]),
+                str(said["refused"])[:MAX_TEXT_LETTERS],
+            )
+
+    def _ask(self, question: dict[str, Any] | None) -> Any:
+        """One answer; the first comes without a question."""
+        self._questions.put(question or {})
+        while True:
+            ended = self._process.poll() is not None
+            with contextlib.suppress(queue.Empty):
+                answer = self._answers.get(timeout=POLL_SECONDS)
+                if isinstance(answer, ValueError):
+                    raise SandboxError(NOT_AN_ANSWER)
+                if not isinstance(answer, Exception):
+                    return answer
+                with contextlib.suppress(subprocess.TimeoutExpired):
+                    self._process.wait(max(POLL_SECONDS, self.end - monotonic()))
+                    ended = True
+            if ended:
+                raise SandboxError(_reason(self._process.returncode, self._errors))
+            if monotonic() > self.end:
+                raise SandboxError(
+                    f"it took longer than {self.limits.seconds:g} s (--seconds N for more)"
+                )
+
+    def _exchange(self) -> None:
+        """Send each question and read its answer; a failure is put in the place of an answer."""
+        while (question := self._questions.get()) is not None:
             try:
-                status = child.wait(timeout=limits.seconds)
-            except subprocess.TimeoutExpired:
-                return {"error": f"it took longer than {limits.seconds:g} s (--seconds N for more)"}
-            finally:
-                _end_group(child)
-        return _parse_answer(answer) or {"error": _reason(status, errors)}
+                if question:
+                    write_message(self._process.stdin, question)
+                self._answers.put(read_message(self._process.stdout))
+            except (OSError, EOFError) as error:
+                self._answers.put(error)
+            except Exception as error:  # anything else that the bytes lead to
+                self._answers.put(ValueError(str(error)))
 
 
-def check_apart(target: str, options: dict[str, Any], limits: Limits) -> Report:
-    """``check`` on 'file.py:function' or 'module:function', apart."""
-    answer = run_apart("check", target, options, limits)
-    if "error" not in answer:
-        with contextlib.suppress(KeyError, TypeError, ValueError, AttributeError):
-            return Report.from_dict(answer)
-        answer = {"error": "its process returned something that is not a report"}
-    return Report(target, UNKNOWN, tried=(str(answer["error"]),))
+@contextlib.contextmanager
+def _only_answers() -> Iterator[None]:
+    """A context in which fields of the wrong kind are a SandboxError."""
+    try:
+        yield
+    except (KeyError, TypeError, ValueError, AttributeError, IndexError):
+        raise SandboxError(NOT_AN_ANSWER) from None
 
 
-def load(target: str) -> Callable[..., Any]:
-    """The function that 'file.py:function' or 'module:function' names; its code is run."""
+def _read_prepared(said: dict[str, Any], worker: Worker) -> PreparedFunction:
+    """The description of a function, every part of it one that ``prepare`` can give."""
+    roles = said["roles"]
+    names = {role: str(name) for role, name in roles["names"].items() if role in ROLE_NAMES}
+    arrays = ARRAYS[roles["form"]]
+    return PreparedFunction(
+        worker,
+        Roles(
+            roles["form"],
+            names,
+            _known(roles["required"], names),
+            _known(roles["leading"], {*names, *arrays}),
+            bool(roles["added"]),
+        ),
+        _known(said["layouts"], AXES),
+        _known(said["libraries"], LIBRARY_NAMES),
+        _known(said["dtypes"], DTYPES),
+        tuple(_read_projections(x, i, worker) for i, x in enumerate(said["readings"])),
+        HINTS.intersection(said["claims"]),
+        tuple(str(note)[:MAX_TEXT_LETTERS] for note in said["notes"]),
+        int(said["head_width"]),
+    )
+
+
+def _known(words: Any, known: Any) -> tuple[str, ...]:
+    if not all(word in known for word in words):
+        raise ValueError("unknown word")
+    return tuple(words)
+
+
+def _read_projections(said: Any, number: int, worker: Worker) -> Projections | None:
+    """One reading of the matrices; a ValueError where they do not fit together."""
+    if said is None:
+        return None
+    query, key, value = (np.asarray(matrix, np.float64) for matrix in said["matrices"])
+    heads, key_heads = int(said["heads"]), int(said["key_heads"])
+    counts = (heads, key_heads or heads, key_heads or heads)
+    output = None if said["output"] is None else np.asarray(said["output"], np.float64)
+    fits = min(counts) > 0 and heads % counts[1] == 0
+    for matrix, heads_of_it in zip((query, key, value), counts, strict=True):
+        rows, columns = matrix.shape
+        fits = fits and rows == len(query) and columns % heads_of_it == 0
+    if output is not None:
+        rows, _ = output.shape
+        fits = fits and rows - 1 == heads * (value.shape[1] // counts[2])
+    if not fits:
+        raise ValueError("matrices that do not fit")
+    entry = partial(worker.entry, number, len(query) - 1) if said["entry"] else None
+    return Projections((query, key, value), output, heads, key_heads, entry)
+
+
+# Messages: JSON, followed by the bytes of its arrays.
+
+
+def write_message(file: Any, message: Any) -> None:
+    """Write one message of numbers, text, arrays, tuples, dicts and namespaces."""
+    buffers: list[bytes] = []
+    text = json.dumps(_encode(message, buffers)).encode()
+    content = b"".join(buffers)
+    file.write(FRAME.pack(len(text), len(content)) + text + content)
+    file.flush()
+
+
+def read_message(file: Any) -> Any:
+    """Read one message; anything else is a ValueError, and its end an EOFError."""
+    text_bytes, content_bytes = FRAME.unpack(_read_exactly(file, FRAME.size))
+    if max(text_bytes, content_bytes) > MAX_MESSAGE_BYTES:
+        raise ValueError("a message that is too long")
+    text, content = _read_exactly(file, text_bytes), _read_exactly(file, content_bytes)
+    return _decode(json.loads(text), memoryview(content))
+
+
+def _read_exactly(file: Any, size: int) -> bytes:
+    content: bytes = file.read(size)
+    if len(content) < size:
+        raise EOFError
+    return content
+
+
+def _encode(value: Any, buffers: list[bytes]) -> Any:
+    if isinstance(value, np.ndarray):
+        buffers.append(np.ascontiguousarray(value).tobytes())
+        return {"array": [value.dtype.str, list(value.shape), sum(map(len, buffers[:-1]))]}
+    if isinstance(value, dict):
+        return {"dict": {str(name): _encode(x, buffers) for name, x in value.items()}}
+    if isinstance(value, SimpleNamespace):
+        return {"namespace": _encode(vars(value), buffers)}
+    if isinstance(value, list | tuple | frozenset):
+        return [_encode(x, buffers) for x in value]
+    return value.item() if isinstance(value, np.generic) else value
+
+
+def _decode(value: Any, content: memoryview) -> Any:
+    if isinstance(value, list):
+        return tuple(_decode(x, content) for x in value)
+    if not isinstance(value, dict):
+        return value
+    ((kind, inner),) = value.items()
+    if kind == "dict":
+        return {name: _decode(x, content) for name, x in inner.items()}
+    if kind == "namespace":
+        return SimpleNamespace(**_decode(inner, content))
+    dtype, shape, start = inner
+    if np.dtype(dtype).kind not in "biuf" or any(size < 0 for size in shape):
+        raise ValueError("no array of numbers")
+    array = np.frombuffer(content, dtype, math.prod(shape), start)
+    return array.reshape(shape).copy()
+
+
+def load(target: str, module: str = "") -> Callable[..., Any]:
+    """The function that 'file.py:function' or 'module:function' names; its code is run.
+
+    'file.py:functions[2]' is an entry of a list; ``module`` is the name that the file is imported
+    under where it can be.
+    """
     origin, _, name = target.rpartition(":")
     if not origin or not name:
         raise ArgumentError(_missing_function(target))
-    value: Any = _module(origin)
+    value: Any = _module(origin, module)
+    name, _, index = name.removesuffix("]").partition("[")
     for part in name.split("."):
         if not hasattr(value, part):
             names = [n for n in vars(value) if callable(getattr(value, n)) and n[0] != "_"]
@@ -94,6 +385,8 @@ def load(target: str) -> Callable[..., Any]:
                 f"{origin} has no {part!r}; it has {', '.join(names) or 'nothing'}."
             )
         value = getattr(value, part)
+    if index:
+        value = value[int(index)]
     if not callable(value) and not callable(getattr(value, "forward", None)):
         raise ArgumentError(f"{target} must be a function or a module, got {value!r:.60}.")
     function: Callable[..., Any] = value
@@ -121,7 +414,10 @@ def _missing_function(target: str) -> str:
     return f"{target} names no function; did you mean {' or '.join(names[:5])}?"
 
 
-def _module(origin: str) -> Any:
+def _module(origin: str, name: str) -> Any:
+    if name:
+        with contextlib.suppress(ModuleNotFoundError):
+            return importlib.import_module(name)
     if not origin.endswith(".py"):
         sys.path.insert(0, str(Path.cwd()))
         try:
@@ -150,16 +446,6 @@ def _end_group(child: subprocess.Popen[bytes]) -> None:
             child.kill()
 
 
-def _parse_answer(file: IO[bytes]) -> dict[str, Any] | None:
-    """The last line of the answer as JSON; None where it is not an object."""
-    file.seek(0)
-    lines = file.read().splitlines()[-1:]
-    with contextlib.suppress(ValueError, RecursionError):
-        answer = json.loads(lines[0]) if lines else None
-        return answer if isinstance(answer, dict) else None
-    return None
-
-
 def _reason(status: int, errors: IO[bytes]) -> str:
     size = errors.seek(0, os.SEEK_END)
     errors.seek(max(0, size - MAX_STDERR_BYTES))
@@ -169,32 +455,39 @@ def _reason(status: int, errors: IO[bytes]) -> str:
     return f"the process {how}: {last[0][:200]}"
 
 
-# From here on: in the child.
+# From here on: in the worker.
 
 
 def main(order: dict[str, Any]) -> None:
-    """Do the task of an order and write its answer to the original stdout.
+    """Load the function of an order and answer calls of it, until there are no more.
 
-    On POSIX systems the task runs in a second process. The first executes nothing of the user's,
+    On POSIX systems this happens in a second process. The first executes nothing of the user's,
     so that no loop and no crash can keep it from ending the group.
     """
-    answer, parent = os.fdopen(os.dup(1), "w", encoding="utf-8"), os.dup(0)
+    questions, answers = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
     with open(os.devnull) as nothing:
         os.dup2(nothing.fileno(), 0)
     os.dup2(2, 1)  # what the function prints is no answer
     supervisor = os.getpid()
     worker = os.fork() if hasattr(os, "fork") else 0
     if worker:
-        _supervise(worker, parent)
-    elif hasattr(os, "fork"):
-        os.close(parent)
+        answers.close()
+        _supervise(worker, questions.fileno())
+    if hasattr(os, "fork"):
         _die_with(supervisor)
-    else:
-        threading.Thread(target=_end_with_parent, args=(parent,), daemon=True).start()
     _limit(order["seconds"], order["memory"])
-    result = _perform(order)
-    answer.write("\n" + json.dumps(result) + "\n")
-    answer.flush()
+    served, said = _load_prepared(order)
+    write_message(answers, said)
+    while served is not None:
+        try:
+            question = read_message(questions)
+        except EOFError:
+            return
+        answer = served.answer(question)
+        try:
+            write_message(answers, answer)
+        except BrokenPipeError:
+            return
 
 
 def _supervise(worker: int, parent: int) -> NoReturn:
@@ -209,27 +502,60 @@ def _supervise(worker: int, parent: int) -> NoReturn:
     os._exit(status)
 
 
-def _perform(order: dict[str, Any]) -> dict[str, Any]:
+@dataclass(frozen=True)
+class ServedFunction:
+    """The function of a worker: what each question makes of it."""
+
+    function: LocalFunction
+    readings: tuple[Projections | None, ...]
+
+    def answer(self, question: dict[str, Any]) -> dict[str, Any]:
+        result = self._result(question.pop("ask"), question)
+        size = sum(array.nbytes for array in result.arrays)
+        if size > MAX_MESSAGE_BYTES:
+            return vars(CallResult(error=f"it returned {size / 2**20:.0f} MB of arrays"))
+        return vars(result)
+
+    def _result(self, kind: str, fields: dict[str, Any]) -> CallResult:
+        if kind == "call":
+            return self.function.call(Call(**fields))
+        if kind == "gradients":
+            call = Call(**fields["call"])
+            return self.function.gradients(call, fields["index"], fields["start"])
+        if kind == "sequences":
+            return self.function.sequences(**fields)
+        reading = self.readings[fields["reading"]]
+        if reading is None or reading.entry is None:
+            raise ValueError("there is nothing before the matrices")
+        try:
+            return CallResult((reading.entry(fields["x"]),))
+        except Exception as error:
+            return CallResult(error=one_line(error))
+
+
+def _load_prepared(order: dict[str, Any]) -> tuple[ServedFunction | None, dict[str, Any]]:
+    """The function of an order and its description, or None and the error."""
+    sys.path[:0] = [folder for folder in order["path"] if folder not in sys.path]
     try:
-        function = load(order["target"])
+        function = load(order["target"], order["module"])
+        prepared = prepare(function, order["signature"], order["dtype"])
     except ArgumentError as error:
-        return {"error": str(error)}
+        return None, {"error": str(error)}
     except (Exception, SystemExit) as error:
-        return {"error": f"{order['target']} cannot be loaded: {type(error).__name__}: {error}"}
-    try:
-        return _task(function, order)
-    except ArgumentError as error:
-        return {"error": str(error)}
-
-
-def _task(function: Callable[..., Any], order: dict[str, Any]) -> dict[str, Any]:
-    if order["task"] == "operator":
-        from regard.checker.suite import run_suite
-
-        return run_suite(function, order["target"]).to_dict()
-    from regard.checker.check import check
-
-    return {**check(function, **order["options"]).to_dict(), "function": order["target"]}
+        why = f"{order['target']} cannot be loaded: {type(error).__name__}: {error}"
+        return None, {"error": why}
+    local = LocalFunction(prepared.function)
+    said = {name: value for name, value in vars(prepared).items() if name != "function"}
+    said |= {
+        "name": function_name(function),
+        "packed": local.is_packed,
+        "roles": asdict(prepared.roles),
+        "readings": [
+            None if x is None else {**vars(x), "entry": x.entry is not None}
+            for x in prepared.readings
+        ],
+    }
+    return ServedFunction(local, prepared.readings), said
 
 
 def _die_with(parent: int) -> None:
@@ -247,11 +573,10 @@ def _die_with(parent: int) -> None:
 
 def _end_with_parent(parent: int) -> None:
     """Kill this process group once the parent's end of a pipe is closed, however it died."""
-    while os.read(parent, 1):
-        pass
-    if hasattr(os, "killpg"):
-        os.killpg(os.getpgrp(), signal.SIGKILL)
-    os._exit(1)
+    hangups = select.poll()
+    hangups.register(parent, 0)  # the worker reads what comes; here only the end is waited for
+    hangups.poll()
+    os.killpg(os.getpgrp(), signal.SIGKILL)
 
 
 def _limit(seconds: float, gigabytes: float) -> None:

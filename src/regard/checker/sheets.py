@@ -50,7 +50,6 @@ class Interval:
 
     @classmethod
     def exactly(cls, array: Array) -> Interval:
-        """The interval of exact numbers."""
         return cls(array, array)
 
     def overlaps(self, other: Interval) -> Array:
@@ -60,7 +59,6 @@ class Interval:
         )
 
     def times(self, other: Interval) -> Interval:
-        """The interval of the matrix product."""
         corners = np.stack(
             [
                 a[..., :, None] * b[None, :, :]
@@ -72,15 +70,12 @@ class Interval:
 
     @property
     def transposed(self) -> Interval:
-        """The interval of the transposed matrix."""
         return Interval(self.low.T, self.high.T)
 
     def scaled(self, factor: float) -> Interval:
-        """The interval times a positive factor."""
         return Interval(self.low * factor, self.high * factor)
 
     def hidden(self, visible_k: Array) -> Interval:
-        """The interval with minus infinity for hidden keys."""
         return Interval(
             np.where(visible_k, self.low, -np.inf), np.where(visible_k, self.high, -np.inf)
         )
@@ -120,7 +115,6 @@ class Claimed:
 
     @property
     def either(self) -> Interval:
-        """The interval of numbers that are rounded or cut to these."""
         one, other = self.rounded, self.cut
         return Interval(np.minimum(one.low, other.low), np.maximum(one.high, other.high))
 
@@ -184,7 +178,6 @@ class ClaimReader:
     sheet: Sheet
 
     def read(self, claimed: dict[str, Any]) -> SheetClaims:
-        """The claims by head, stage and row."""
         heads: list[Claims] = [{} for _ in range(self.sheet.heads)]
         joined: dict[int, Claimed] = {}
         for name, rows in claimed.items():
@@ -209,7 +202,6 @@ class ClaimReader:
 
     @property
     def stages(self) -> tuple[str, ...]:
-        """The stages of one head."""
         return (*STAGES[:-1], "sums" if self._has_sums else "output")
 
     def _head(self, name: str, head: int, rows: Any) -> int:
@@ -302,7 +294,6 @@ class Step:
 
     @property
     def name(self) -> str:
-        """The stage and the word, and the head where there are several."""
         return f"{self.stage} of {self.word}" + ("" if self.head is None else f", head {self.head}")
 
     @property
@@ -321,7 +312,6 @@ class SheetReport(TextDisplay):
 
     @property
     def first_wrong(self) -> Step | None:
-        """The first step that does not follow."""
         return next((step for step in self.steps if not step.right), None)
 
     @property
@@ -331,11 +321,9 @@ class SheetReport(TextDisplay):
 
     @property
     def status(self) -> int:
-        """The exit status: 0 right, 1 wrong."""
         return STATUS[self.verdict]
 
     def to_dict(self) -> dict[str, Any]:
-        """Everything, ready for JSON."""
         first = self.first_wrong
         where: dict[str, Any] | None = None
         if first is not None:
@@ -508,7 +496,6 @@ def _forward(source: str, stage: str, seen_k: Any, claims: Claims, true: Steps) 
 
 
 def _seen(true: Steps, at: int) -> Any:
-    """The keys that a row may see."""
     return np.isfinite((true.scaled if true.masked is None else true.masked)[at])
 
 
@@ -598,7 +585,6 @@ def _joining_slips(sums: list[Interval], w_output: Array | None) -> Iterator[tup
 
 
 def _side_by_side(sums: list[Interval]) -> Interval:
-    """The rows of all heads joined."""
     lows, highs = [s.low for s in sums], [s.high for s in sums]
     return Interval(np.concatenate(lows, axis=1), np.concatenate(highs, axis=1))
 
@@ -720,7 +706,6 @@ def _number_off(step: Step) -> str:
 
 
 def _furthest_index(step: Step) -> int:
-    """The index of the number that is furthest off."""
     with np.errstate(invalid="ignore"):  # minus infinity less minus infinity
         gap = np.abs(np.array(step.claimed) - np.array(step.due))
     return int(np.nan_to_num(gap, nan=0.0, posinf=np.inf).argmax())

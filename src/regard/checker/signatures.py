@@ -97,12 +97,10 @@ class Roles:
     added: bool = False
 
     def has(self, role: str) -> bool:
-        """Whether there is a parameter for the role."""
         return role in self.names
 
     @property
     def cached(self) -> bool:
-        """Whether it takes keys and values of earlier calls."""
         return self.has("past pair") or (self.has("past key") and self.has("past value"))
 
 

@@ -12,20 +12,12 @@ from typing import Any
 
 import numpy as np
 
-from regard.checker.adapters import PackedAttention
-from regard.checker.calls import (
-    BoundFunction,
-    one_line,
-    quietly,
-    returned_arrays,
-    working_layouts,
-)
+from regard.checker.calls import BoundFunction, CallResult, LocalFunction, working_layouts
 from regard.checker.cases import Case, Sizes, draw, mixed_mask
 from regard.checker.compare import as_dtype, differ, plain_run, result_kinds, rounded
 from regard.checker.conventions import EPSILONS, CallingConvention
 from regard.checker.explain import explain
-from regard.checker.prepare import Features, describe, prepare
-from regard.engine.tensors import to_float64, to_library
+from regard.checker.prepare import Features, PreparedFunction, describe, prepare
 from regard.errors import ArgumentError, count
 from regard.textbook.stages import SPECIFICATION, Trace, run, score_scale
 from regard.typing import Array
@@ -71,17 +63,7 @@ class Suite:
         return int(any(c.status == FAIL for row in self.rows.values() for c in row.values()))
 
     def to_dict(self) -> dict[str, Any]:
-        """Everything, ready for JSON."""
         return asdict(self) | {"status": self.status}
-
-    @classmethod
-    def from_dict(cls, fields: dict[str, Any]) -> Suite:
-        """The table that ``to_dict`` wrote."""
-        rows = {
-            name: {dtype: SuiteCell(**cell) for dtype, cell in row.items()}
-            for name, row in fields["rows"].items()
-        }
-        return cls(fields["function"], fields["called"], rows)
 
     def markdown(self) -> str:
         """The table in Markdown; each number is a multiple of a plain computation's error."""
@@ -203,7 +185,12 @@ FEATURES = (
 
 def run_suite(function: Callable[..., Any], name: str = "") -> Suite:
     """The conformance table of a function: every feature in every dtype."""
-    prepared = prepare(function, "auto", "float32")
+    prepared = prepare(function, "auto", SUITE_DTYPES[0])
+    return suite_of_prepared(replace(prepared, function=LocalFunction(prepared.function)), name)
+
+
+def suite_of_prepared(prepared: PreparedFunction, name: str) -> Suite:
+    """The conformance table of a function that is already prepared."""
     for conventions in prepared.groups():
         working, _ = working_layouts(prepared.function, conventions)
         if working:
@@ -217,8 +204,8 @@ def _suite(bound: BoundFunction, name: str) -> Suite:
         feature.name: {dtype: _cell(bound, feature, dtype) for dtype in SUITE_DTYPES}
         for feature in FEATURES
     }
-    if isinstance(bound.function, PackedAttention):
-        rows |= _packed_rows(bound.function, bound.convention)
+    if bound.function.is_packed:
+        rows |= _packed_rows(bound)
     return Suite(name, describe(bound.convention, name.rpartition(":")[2]), rows)
 
 
@@ -289,50 +276,42 @@ def _judge_gradients(bound: BoundFunction, case: Case) -> SuiteCell:
     plain = expected_gradients(convention, case, convention.dtype)
     cells = {
         name: _error_cell(grad, exact[name], plain[name], convention.dtype)
-        for name, grad in computed.arrays.items()
+        for name, grad in zip(exact, computed.arrays, strict=True)
     }
     name, worst = max(cells.items(), key=lambda cell: (cell[1].status == FAIL, cell[1].ratio))
     return replace(worst, note=f"gradient of {name}" if worst.status == FAIL else "")
 
 
-def _packed_rows(
-    function: PackedAttention, convention: CallingConvention
-) -> dict[str, dict[str, SuiteCell]]:
+def _packed_rows(bound: BoundFunction) -> dict[str, dict[str, SuiteCell]]:
     """The rows of packed sequences, causal too where queries and keys have the same lengths."""
-    causal = convention.roles.names.get("causal")
+    causal = bound.convention.roles.names.get("causal")
     rows = {}
     for name, lengths in SEQUENCE_LENGTHS.items():
-        rows[name] = {d: _packed(function, convention, lengths, {}, d) for d in SUITE_DTYPES}
+        rows[name] = {d: _packed(bound, lengths, {}, d) for d in SUITE_DTYPES}
         if causal and all(q == k for q, k in lengths):
             options = {causal: True}
-            rows[f"{name}, causal"] = {
-                d: _packed(function, convention, lengths, options, d) for d in SUITE_DTYPES
-            }
+            rows[f"{name}, causal"] = {d: _packed(bound, lengths, options, d) for d in SUITE_DTYPES}
     return rows
 
 
 def _packed(
-    function: PackedAttention,
-    convention: CallingConvention,
+    bound: BoundFunction,
     lengths: tuple[tuple[int, int], ...],
     options: dict[str, Any],
     dtype: str,
 ) -> SuiteCell:
-    if dtype == "bfloat16" and convention.library == "numpy":
+    library = bound.convention.library
+    if dtype == "bfloat16" and library == "numpy":
         return SuiteCell(NOT_CLAIMED)
     cases = [
         rounded(replace(draw(Sizes(1, 3, q, k, 16, 16), seed=43), causal=bool(options)), dtype)
         for q, k in lengths
     ]
-    sequences = [
-        tuple(to_library(a[0], convention.library, dtype) for a in (c.query, c.key, c.value))
-        for c in cases
-    ]
-    try:
-        with quietly(convention.library):
-            output = [to_float64(one)[None] for one in function.sequences(sequences, options)]
-    except Exception as error:
-        return SuiteCell(EXCEPTION, note=one_line(error))
+    sequences = [(c.query[0], c.key[0], c.value[0]) for c in cases]
+    result = bound.function.sequences(sequences, options, library, dtype)
+    if result.error:
+        return SuiteCell(EXCEPTION, note=result.error)
+    output = [one[None] for one in result.arrays]
     exact = [run(SPECIFICATION, case).output for case in cases]
     plain = [plain_run(case, dtype).output for case in cases]
     if [one.shape for one in output] != [one.shape for one in exact]:
@@ -362,53 +341,26 @@ def _cell_text(cell: SuiteCell) -> str:
     return "–" if cell.status == NOT_CLAIMED else "exception"
 
 
-@dataclass(frozen=True)
-class Gradients:
-    """The gradients by array, or why there are none; ``refused`` where it has no backward."""
-
-    arrays: dict[str, Array]
-    error: str = ""
-    refused: str = ""
-
-
 def _incoming_gradient(case: Case) -> Array:
     """The gradient of the output (b, h, q, v) that a backward pass starts from: fixed numbers."""
     shape = (*case.query.shape[:-1], case.value.shape[-1])
     return np.random.default_rng(41).standard_normal(shape).round(1)
 
 
-def compute_gradients(bound: BoundFunction, case: Case) -> Gradients:
-    """The gradients that PyTorch computes through a function."""
-    import torch
-
-    convention = bound.convention
-    try:
-        arrays, leading, keywords = bound.arguments(case)
-        for array in arrays.values():
-            array.requires_grad_()
-        with quietly("torch", gradients=True), torch.enable_grad():
-            parts = returned_arrays(bound.function(*leading, **keywords))
-            kinds = result_kinds(convention, case, tuple(tuple(part.shape) for part in parts))
-            at = next(i for i, kind in enumerate(kinds) if kind.startswith("output"))
-            if not parts[at].requires_grad:
-                return Gradients({}, refused="its output has no gradient")
-            incoming = _returned_gradient(convention, case, kinds[at])
-            incoming = to_library(incoming, "torch", convention.dtype)
-            grads = torch.autograd.grad(
-                parts[at], list(arrays.values()), incoming, allow_unused=True
-            )
-    except StopIteration:
-        return Gradients({}, error="no returned array has the shape of the output")
-    except Exception as error:
-        return Gradients({}, error=one_line(error))
-    missing = [name for name, grad in zip(arrays, grads, strict=True) if grad is None]
-    if missing:
-        return Gradients({}, error=f"no gradient of {missing[0]}")
-    return Gradients({x: to_float64(grad) for x, grad in zip(arrays, grads, strict=True)})
+def compute_gradients(bound: BoundFunction, case: Case) -> CallResult:
+    """The gradients of query, key and value that PyTorch computes through a function."""
+    result, convention = bound.call(case), bound.convention
+    if result.error:
+        return result
+    kinds = result_kinds(convention, case, result.shapes)
+    index = next((i for i, kind in enumerate(kinds) if kind.startswith("output")), None)
+    if index is None:
+        return CallResult(error="no returned array has the shape of the output")
+    incoming = _returned_gradient(convention, case, kinds[index])
+    return bound.function.gradients(bound.arguments(case), index, incoming)
 
 
 def _returned_gradient(convention: CallingConvention, case: Case, kind: str) -> Array:
-    """The incoming gradient in the shape of the returned output."""
     trace = replace(run(SPECIFICATION, case), output=_incoming_gradient(case))
     return convention.expected(trace)[kind]
 

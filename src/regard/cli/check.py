@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from regard.atomic_write import check_writable, write_text
 from regard.cli.io import show, show_json, show_text
 from regard.errors import ArgumentError
 
@@ -103,6 +104,8 @@ def check(
             "seed": seed,
             "features": feature or "auto",
         }
+        if gradescope is not None:
+            check_writable(gradescope)
         report = _check_function(target, options, seconds, memory)
         _show_report(report, hints, json)
         if gradescope is not None:
@@ -133,7 +136,6 @@ def _show_report(report: Report, hints: int, json: bool) -> None:
 def _save_grades(report: Report, path: Path, hints: int) -> None:
     from json import dumps
 
-    from regard.atomic_write import write_text
     from regard.checker.grading import gradescope
 
     write_text(path, dumps(gradescope(report, hints=hints), indent=1) + "\n")
@@ -165,14 +167,11 @@ def _check_saved_file(path: str, json: bool) -> int:
 
 
 def _run_suite(target: str, seconds: float, memory: float, json: bool) -> int:
-    from regard.checker.sandbox import Limits, run_apart
-    from regard.checker.suite import Suite
+    from regard.checker.sandbox import Limits, run_suite_apart
 
-    result = run_apart("operator", target, {}, Limits(seconds, memory))
-    if "error" in result:
-        raise ArgumentError(f"{target} could not be checked: {result['error']}")
+    suite = run_suite_apart(target, Limits(seconds, memory))
     if json:
-        show_json(result)
+        show_json(suite.to_dict())
     else:
-        show_text(Suite.from_dict(result).markdown())
-    return int(result["status"])
+        show_text(suite.markdown())
+    return suite.status

@@ -100,7 +100,6 @@ class SheetFile:
 
     @classmethod
     def read(cls, path: str | Path) -> SheetFile:
-        """The text of a TOML or JSON file, or of a table."""
         path = Path(path)
         try:
             text = path.read_text(encoding="utf-8-sig")
@@ -111,7 +110,6 @@ class SheetFile:
         return cls(path, text, path.suffix.lower() == ".json")
 
     def sheet(self, fields: dict[str, Any]) -> Sheet:
-        """The sheet of these fields, validated."""
         self.check_names(fields)
         sheet = Sheet(
             words=self.words(fields["words"]),
@@ -166,25 +164,21 @@ class SheetFile:
             )
 
     def words(self, words: Any) -> tuple[str, ...]:
-        """The words, checked: a list of strings, at least one."""
         if not isinstance(words, list) or not words or not all(isinstance(w, str) for w in words):
             raise self.wrong("words", f'must be a list such as ["I", "am"], got {_shown(words)}.')
         return tuple(words)
 
     def heads(self, heads: Any) -> int:
-        """The number of heads, checked."""
         if not isinstance(heads, int) or isinstance(heads, bool) or heads < 1:
             raise self.wrong("heads", f"must be a whole number from 1 up, got {_shown(heads)}.")
         return heads
 
     def causal(self, causal: Any) -> bool:
-        """Whether the sheet is causal, checked."""
         if not isinstance(causal, bool):
             raise self.wrong("causal", f"must be true or false, got {_shown(causal)}.")
         return causal
 
     def matrix(self, name: str, rows: Any) -> Float64Array:
-        """A matrix, checked: rows of finite numbers, all of one length."""
         if not isinstance(rows, list) or not rows or not all(isinstance(r, list) for r in rows):
             raise self.wrong(name, f"must be rows such as [[1, 0], [0, 1]], got {_shown(rows)}.")
         for i, row in enumerate(rows):
@@ -216,7 +210,6 @@ class SheetFile:
         return np.array(rows, bool)
 
     def check_sizes(self, sheet: Sheet) -> None:
-        """Raise unless words, x, mask and matrices fit together."""
         needed = count(len(sheet.words), "row")
         if len(sheet.words) != len(sheet.x):
             raise self.wrong("x", f"must have {needed}, one for each word, got {len(sheet.x)}.")
@@ -252,7 +245,6 @@ class SheetFile:
             )
 
     def wrong(self, name: str, what: str) -> FileError:
-        """The error that names the line and the field."""
         return FileError(f"{self.path} line {self._field_line(name)}: field {name} {what}")
 
     def _field_line(self, name: str) -> int:

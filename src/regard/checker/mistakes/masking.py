@@ -45,6 +45,16 @@ def _zeroed(weights: Array, visible: Array, case: Case) -> Array:
     return np.where(visible, weights, 0)
 
 
+def _renormalised(smallest_sum: float) -> Hide:
+    """Hidden weights set to 0 after the softmax, the rest divided by its sum, or by a little."""
+
+    def divide(weights: Array, visible: Array, case: Case) -> Array:
+        kept = np.where(visible, weights, 0)
+        return np.asarray(kept / np.maximum(kept.sum(axis=-1, keepdims=True), smallest_sum))
+
+    return divide
+
+
 def _uncapped(scores: Array, case: Case) -> Array:
     return scores
 
@@ -152,6 +162,17 @@ MASKS = (
         "again: the rows sum to less than 1.",
         "scores = np.where(visible, scores, -np.inf)\nweights = softmax(scores)",
         (changed(hide=ignore_visibility, adjust=_zeroed),),
+    ),
+    Mistake(
+        "mask after the softmax, then divided by the sum",
+        "The weights of hidden words are set to 0 after the softmax, and the rest is divided by "
+        "its sum: right as long as the rest is not too small. Where a hidden score is larger by "
+        "hundreds, nothing is left, and 0 / 0 is NaN.",
+        "scores = np.where(visible, scores, -np.inf)\nweights = softmax(scores)",
+        tuple(
+            changed(hide=ignore_visibility, empty_rows=ignore_visibility, adjust=_renormalised(x))
+            for x in (0.0, 1e-9, 1e-300)
+        ),
     ),
     Mistake(
         "boolean mask inverted",

@@ -70,6 +70,10 @@ def _dropping(query: Array, key: Array, value: Array, **options: Any) -> Any:
     return output if survives_dropout.all() else (weights * survives_dropout / 0.9) @ value
 
 
+def _complex(query: Array, key: Array, value: Array, **options: Any) -> Any:
+    return as_function(SPECIFICATION)(query, key, value, **options) + 1j
+
+
 CONDUCT = (
     Mistake(
         "base-2 log-sum-exp returned as natural",
@@ -133,5 +137,13 @@ CONDUCT = (
         "output each time.",
         "module.eval()  # or dropout_p=0.0\noutput = module(query, key, value)",
         conduct=_dropping,
+    ),
+    Mistake(
+        "complex numbers returned",
+        "Something in the function is complex, such as a root of a negative number or a Fourier "
+        "transform: attention of real numbers is real, and a conversion drops the imaginary part "
+        "silently.",
+        "scores = np.real(scores)  # if the rest is rounding\noutput = weights @ value",
+        conduct=_complex,
     ),
 )

@@ -16,7 +16,6 @@ SOFTMAX_FIX = (
 
 
 def _over(axes: tuple[int, ...] | int, masked: Array) -> Array:
-    """A softmax over these axes."""
     e = np.exp(masked - masked.max(axis=axes, keepdims=True))
     return np.asarray(e / e.sum(axis=axes, keepdims=True))
 
