@@ -162,6 +162,31 @@ def test_a_replaced_word_gives_the_reading_of_the_other_sentence(reading):
     assert experiment.changed == ("hungry replaced by happy",)
 
 
+CHANGED_BY_NFKC = (
+    "The \ufb01re is hot",
+    "\ufb01x fix \ufb01x",
+    "a \u00bd dog",
+    "dogs\u2122 ate food",
+    "x\u00b2 was hungry",
+    "\uff21 \uff44\uff4f\uff47 ate",
+    "o\ufb03ce \u2163 food",
+    "\u2460 dog \u2116 5",
+    "it\u2026 was \u338f",
+    "cafe\u0301 \u00b5 it",
+)
+
+
+@pytest.mark.parametrize("sentence", CHANGED_BY_NFKC, ids=ascii)
+def test_words_of_a_text_that_unicode_normalisation_changes_are_replaced(model, sentence):
+    before = read(sentence, model=model)
+    for number, word in enumerate(before.words[:-1]):
+        if word[0].isalnum():
+            after = before.replace(number, "because").after
+            expected = list(before.words)
+            expected[number] = "because"
+            assert after.words == tuple(expected)
+
+
 def test_changes_follow_a_replaced_word(reading):
     one = reading.knock_out("dog").replace("hungry", "happy")
     other = reading.replace("hungry", "happy").knock_out("dog")

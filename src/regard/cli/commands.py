@@ -102,7 +102,7 @@ COMMANDS = {
         ),
         Command(
             "train",
-            "regard.cli.train_command:train",
+            "regard.cli.train:train",
             "Train a transformer to translate.",
             "regard train pairs.tsv --out model --minutes 10",
         ),

@@ -16,7 +16,7 @@ import numpy as np
 
 from regard.blas import one_blas_thread
 from regard.display import TextDisplay
-from regard.errors import ArgumentError
+from regard.errors import ArgumentError, check_choice
 from regard.experiments.selection import check_number
 from regard.typing import Array
 
@@ -233,7 +233,7 @@ class ScoreDecomposition(TextDisplay):
                 "reading of the shipped model."
             )
         if side is not None:
-            _check_side(side)
+            check_choice("side", side, SIDES)
         if term is None:
             term = self._largest_open(side)
         elif not isinstance(term, ScoreTerm):
@@ -242,7 +242,7 @@ class ScoreDecomposition(TextDisplay):
 
     def by(self, side: str) -> dict[str, float]:
         """The terms summed by the component of one side, 'query' or 'key'; the largest first."""
-        _check_side(side)
+        check_choice("side", side, SIDES)
         sums: dict[str, float] = {}
         for term in self.terms:
             name = str(getattr(term, side))
@@ -340,11 +340,6 @@ def pair_terms(query: ScoreFactor, key: ScoreFactor, scale: float) -> Iterator[S
 def sorted_terms(terms: Iterable[ScoreTerm]) -> tuple[ScoreTerm, ...]:
     """Terms by absolute value, the largest first."""
     return tuple(sorted(terms, key=lambda term: -abs(term.value)))
-
-
-def _check_side(side: str) -> None:
-    if side not in SIDES:
-        raise ArgumentError(f"side must be 'query' or 'key', got {side!r}.")
 
 
 def _closed(source: TokenComponent) -> str:

@@ -7,7 +7,7 @@ model or the tensors of a watched one.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, TypeVar
 
@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from regard.display import percent
-from regard.errors import ArgumentError, count
+from regard.errors import ArgumentError, check_choice, count
 from regard.experiments.selection import HeadSelection, Numbers, Positions, Word, word_tokens
 from regard.text.words import TokenizedText
 from regard.typing import Array
@@ -307,9 +307,7 @@ class Replace:
 
 def check_ablation(to: str) -> str:
     """Raise an ArgumentError unless this is 'zero' or 'mean'."""
-    if to not in ("zero", "mean"):
-        raise ArgumentError(f"to must be 'zero' or 'mean', got {to!r}.")
-    return to
+    return check_choice("to", to, ("zero", "mean"))
 
 
 def redirected(weights: Array, columns: Sequence[int] | NDArray[np.int64], weight: float) -> Array:
@@ -421,9 +419,7 @@ class Changeable(Generic[Result]):
         heads = run._select(part, layer, head)
         if check_ablation(to) == "zero":
             return run._add(Ablate(heads))
-        if isinstance(over, str) or (over is not None and not over):
-            raise ArgumentError("over must be a list of at least one text.")
-        texts = tuple(over or ())
+        texts = () if over is None else _checked_texts(over)
         means = run._mean_outputs(texts or SENTENCES)
         return run._add(Ablate(heads, means, len(texts or SENTENCES), texts))
 
@@ -479,6 +475,10 @@ class ChangeableText(Changeable["Experiment"]):
 
     def replace(self, word: str | int, by: str) -> Experiment:
         """Read the text with one word replaced by another, or by several."""
+        if word is None:
+            raise ArgumentError("replace needs a word, got None: try replace_sentence.")
+        if not isinstance(by, str):
+            raise ArgumentError(f"by must be text, got {by!r}.")
         return self.experiment._replaced(word, by)
 
     def replace_sentence(self, sentence: str) -> Experiment:
@@ -492,6 +492,13 @@ class ChangeableText(Changeable["Experiment"]):
 
     def _changeable(self) -> Experiment:
         return self.experiment
+
+
+def _checked_texts(over: Any) -> tuple[str, ...]:
+    texts = () if isinstance(over, str) or not isinstance(over, Iterable) else tuple(over)
+    if not texts or not all(isinstance(text, str) for text in texts):
+        raise ArgumentError(f"over must be a list of at least one text, got {over!r}.")
+    return texts
 
 
 def acting(changes: Sequence[Change], part: str, layer: int) -> list[Change]:

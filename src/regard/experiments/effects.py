@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from regard.display import TextDisplay, render
+from regard.errors import ArgumentError, check_choice
 from regard.typing import Array
 
 if TYPE_CHECKING:
@@ -104,9 +105,10 @@ class Effects(TextDisplay):
 
     def grid(self, part: str, *, direct: bool = False) -> NDArray[np.float64]:
         """effect_lh of one part, or the formula's."""
+        check_choice("part", part, self.parts)
         table = self.direct_by_layer if direct else self.by_layer
         if table is None:
-            raise ValueError("there are no direct effects of a watched model")
+            raise ArgumentError("direct effects need a reading of the shipped model.")
         return np.stack([effect_h for key, effect_h in table.items() if key[0] == part])
 
     @cached_property

@@ -336,6 +336,8 @@ def likeliest_tokens(
     position: int | None = None,
 ) -> tuple[WordProbability, ...]:
     """The likeliest next tokens of either run, with their probabilities in both."""
+    if not isinstance(number, int) or number < 1:
+        raise ArgumentError(f"number must be a whole number from 1 up, got {number!r}.")
     both_v = [adapter.next_probabilities(run, sentence, position) for run in (before, after)]
     best = [np.argsort(-x, kind="stable")[:number].tolist() for x in both_v]
     chosen = sorted({*best[0], *best[1]}, key=lambda i: -max(x[i] for x in both_v))

@@ -10,10 +10,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from regard.errors import ArgumentError
+from regard.errors import check_choice
 from regard.text.tokens import MARKS, SPACE, Tokenizer, special_name
 
 CONTINUATION = "##"  # WordPiece marks continuations; the others mark where a word begins
+UNITS = ("words", "tokens")
 WORD_STARTS = ("Ġ", "▁", "Ċ", "ĉ")
 _MARK = r"\.\.\.|[.,?!;:\"()]"
 _WORDS = re.compile(rf"{_MARK}|[^\s.,?!;:\"()]+")
@@ -43,9 +44,7 @@ class TokenizedText:
 
     def names(self, by: str) -> tuple[str, ...]:
         """The words or the tokens, as ``by`` says."""
-        if by not in ("words", "tokens"):
-            raise ArgumentError(f"by must be 'words' or 'tokens', got {by!r}.")
-        return self.words if by == "words" else self.tokens
+        return self.words if check_choice("by", by, UNITS) == "words" else self.tokens
 
     @property
     def membership_wt(self) -> NDArray[np.float64]:

@@ -10,7 +10,8 @@ import numpy as np
 
 from regard.blas import one_blas_thread
 from regard.display import TextDisplay, render
-from regard.errors import ArgumentError
+from regard.errors import ArgumentError, check_choice
+from regard.experiments.selection import PARTS
 from regard.heads.rollout import ROLLOUT_EXPLANATION, rolled_out
 from regard.text.words import TokenizedText, to_words
 from regard.typing import Array
@@ -61,7 +62,8 @@ def average_of_heads(
     reading: Reading, part: str, layer: int | None, heads: Sequence[tuple[int, int]]
 ) -> Mixed:
     """The plain mean over chosen heads."""
-    if layer is not None or not heads or any(np.shape(pair) != (2,) for pair in heads):
+    is_list = isinstance(heads, Sequence) and not isinstance(heads, str)
+    if layer is not None or not is_list or not heads or not all(map(_is_pair, heads)):
         raise ArgumentError(
             "heads must be a list of (layer, head), given without layer, as in "
             f"heads=[(3, 6), (4, 4)], got heads={heads!r} and layer={layer!r}."
@@ -77,10 +79,14 @@ def average_of_heads(
     )
 
 
+def _is_pair(pair: object) -> bool:
+    return isinstance(pair, Sequence) and not isinstance(pair, str) and len(pair) == 2
+
+
 @one_blas_thread()
 def rollout(reading: Reading, part: str) -> Mixed:
     """Follow attention down the layers, half of each vector coming straight from below."""
-    if part == "cross":
+    if check_choice("part", part, PARTS) == "cross":
         raise ArgumentError(
             "part must be 'encoder' or 'decoder' for rollout, whose rows and columns are the same "
             "words, got 'cross': use average or alignment."

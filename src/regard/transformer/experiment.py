@@ -221,6 +221,8 @@ class ReadingAdapter:
         """Head outputs of another sentence, or of another reading of the same model."""
         if isinstance(other, str):
             return ReadingOutputs(run.reread(other)[0])
+        if not isinstance(other, type(run)):
+            raise ArgumentError(f"other must be a reading or a sentence, got {other!r}.")
         if other.model is not run.model:
             raise ArgumentError("the other reading must be of the same model, got another model's.")
         return ReadingOutputs(other)
@@ -256,19 +258,21 @@ class ReadingAdapter:
 
     def replaced(self, run: Reading, word: str | int | None, by: str) -> tuple[Reading, Replace]:
         """Read the sentence with one word replaced, or another sentence."""
-        words, text = run.words, readable(run.sentence)
+        words = run.words
         if word is None:
-            if readable(by) == text:
+            if readable(by) == readable(run.sentence):
                 raise ArgumentError("replace_sentence needs another sentence, got the same one.")
             return run.reread(by)[0], Replace(by)
         number = single_word(words, word)
         if number == len(words) - 1:
             raise ArgumentError("(end) cannot be replaced: replace a word of the sentence.")
-        start = 0
-        for earlier in words[:number]:
-            start = text.index(earlier, start) + len(earlier)
-        start = text.index(words[number], start)
-        sentence = text[:start] + by + text[start + len(words[number]) :]
+        # In the text as the model reads it: where NFKC changed it, the original has other words.
+        tokens = run.translated.source[:-1]
+        first, last = np.searchsorted(run.source.word_of_token, (number, number + 1)).tolist()
+        decode = run.model.tokenizer.decode
+        whole, before, through = decode(tokens), decode(tokens[:first]), decode(tokens[:last])
+        space = " " if through[len(before) :].startswith(" ") else ""
+        sentence = before + space + by + whole[len(through) :]
         return run.reread(sentence)[0], Replace(by, words[number])
 
     def weights(
@@ -282,7 +286,9 @@ class ReadingAdapter:
         weighted: str | None,
     ) -> Array:
         """Attention weights of a reading."""
-        return run.weights(layer, head, part=part or "encoder", by=by, weighted=weighted)
+        return run.weights(
+            layer, head, part="encoder" if part is None else part, by=by, weighted=weighted
+        )
 
     def same(self, before: Reading, after: Reading) -> bool:
         """Whether the translation stayed as it was."""
@@ -315,7 +321,7 @@ class ReadingAdapter:
         check_number("sentence", sentence, 1)
         logp_tv = log_probabilities(run, run.translated.tokens)
         at = len(logp_tv) - 1 if position is None else position
-        check_number("position", at, len(logp_tv))
+        at = check_number("position", at, len(logp_tv))
         probability_v: NDArray[np.float64] = np.exp(logp_tv[at])
         return probability_v
 
@@ -625,6 +631,8 @@ def find_choice(reading: Reading, of: str | int, against: str | None = None) -> 
         against, other = _runner_up(reading, start, word)
         rivals: Sequence[int] = (other,)
     else:
+        if not isinstance(against, str):
+            raise ArgumentError(f"against must be a word, got {against!r}.")
         rivals = _tokens_in_context(reading, number, against)
     own = tokens[start:]
     same = next((i for i, (a, b) in enumerate(zip(own, rivals, strict=False)) if a != b), None)

@@ -201,6 +201,14 @@ class Transformer:
         roles: HeadRoles = UNKNOWN_ROLES,
     ) -> Transformer:
         """Transformer of parameters under the names of ``parameter_shapes``."""
+        for name, parameter in parameters.items():
+            blocks = getattr(parameter, "blocks", None)
+            arrays = [parameter] if blocks is None else [block.scale_f for block in blocks]
+            if not all(np.isfinite(array).all() for array in arrays):
+                raise ArgumentError(
+                    f"the parameters must be finite, got NaN or infinity in {name}: copy or export "
+                    "the model again."
+                )
         layers, heads = range(config.layers), config.heads
         return cls(
             config=config,
