@@ -61,7 +61,6 @@ class FrozenNorm:
     def from_run(
         cls, gain_e: Array, bias_e: Array, x_te: Array, *, epsilon: float, centred: bool = True
     ) -> FrozenNorm:
-        """The norm as it acts on these vectors."""
         deviation_te = x_te - x_te.mean(axis=-1, keepdims=True) if centred else x_te
         scale_t1 = np.sqrt((deviation_te**2).mean(axis=-1, keepdims=True) + epsilon)
         return cls(gain_e / scale_t1, bias_e, centred)
@@ -105,7 +104,6 @@ class Stream:
         return total
 
     def index(self, component: Component) -> int:
-        """The number of a component."""
         return self.components.index(component)
 
 
@@ -184,7 +182,6 @@ class ScoreTerm:
         return any(getattr(self, side).opens for side in sides)
 
     def to_dict(self) -> dict[str, Any]:
-        """The term as JSON values."""
         return {"value": self.value, "query": str(self.query), "key": str(self.key)}
 
 
@@ -250,7 +247,6 @@ class ScoreDecomposition(TextDisplay):
         return dict(sorted(sums.items(), key=lambda item: -abs(item[1])))
 
     def to_dict(self) -> dict[str, Any]:
-        """The decomposition as JSON values."""
         return {
             "sentence": self.sentence,
             "part": self.part,

@@ -152,11 +152,9 @@ class KnockOut:
     order: ClassVar[int] = 0
 
     def act(self, attention: ChangeableAttention) -> None:
-        """Mask the keys of all words."""
         attention.hide(attention.index(self.heads), self.tokens(attention.key_text))
 
     def tokens(self, text: TokenizedText) -> Positions:
-        """Positions of the tokens of all words."""
         return np.concatenate([word_tokens(text, word)[1] for word in self.words])
 
     def describe(self, adapter: ModelAdapter, run: Any) -> str:
@@ -172,7 +170,6 @@ class KnockOut:
         return f"{str(self.heads).replace('every head', 'no head')} may look at {words}"
 
     def to_dict(self) -> dict[str, Any]:
-        """The change as JSON values."""
         return {"change": "knock_out", "words": list(self.words), **self.heads.to_dict()}
 
 
@@ -191,7 +188,6 @@ class Redirect:
             raise ArgumentError(f"weight must be a number from 0 to 1, got {self.weight!r}.")
 
     def act(self, attention: ChangeableAttention) -> None:
-        """Rewrite the row at every token of the word."""
         query = word_tokens(attention.query_text, self.word)
         key = word_tokens(attention.key_text, self.to)
         attention.redirect(attention.index(self.heads), query, key, float(self.weight))
@@ -208,7 +204,6 @@ class Redirect:
         return text if before is None else f"{text} (before: {percent(before)})"
 
     def to_dict(self) -> dict[str, Any]:
-        """The change as JSON values."""
         return {
             "change": "redirect",
             "word": self.word,
@@ -228,7 +223,6 @@ class Patch:
     order: ClassVar[int] = 2
 
     def act(self, attention: ChangeableAttention) -> None:
-        """Overwrite head outputs with those of the other run, position by position."""
         rows, sources = attention.matching_positions(self.other, self.word)
         if not len(rows):
             return
@@ -247,7 +241,6 @@ class Patch:
         return f"{self.heads} writes what it wrote in {self.other.described}{at}"
 
     def to_dict(self) -> dict[str, Any]:
-        """The change as JSON values."""
         word = {} if self.word is None else {"word": self.word}
         other = self.other.described.strip('"')
         return {"change": "patch", "other": other, **self.heads.to_dict(), **word}
@@ -267,7 +260,6 @@ class Ablate:
     order: ClassVar[int] = 3
 
     def act(self, attention: ChangeableAttention) -> None:
-        """Overwrite the outputs of the heads at every position."""
         index = attention.index(self.heads)
         if self.means is None:
             attention.write(index, None, 0)
@@ -282,7 +274,6 @@ class Ablate:
         return f"{self.heads} writes its mean over {count(self.texts, 'other text')}"
 
     def to_dict(self) -> dict[str, Any]:
-        """The change as JSON values."""
         over = {"over": list(self.over)} if self.over else {}
         to = "zero" if self.means is None else "mean"
         return {"change": "ablate", **self.heads.to_dict(), "to": to, **over}

@@ -77,7 +77,6 @@ class Effects(TextDisplay):
 
     @property
     def ids(self) -> tuple[int, int]:
-        """Numbers of the two tokens."""
         return self.choice.tokens
 
     @property
@@ -141,7 +140,6 @@ class Effects(TextDisplay):
         return picture
 
     def to_dict(self) -> dict[str, Any]:
-        """The effects as JSON values."""
         values: dict[str, Any] = {
             "of": self.of,
             "against": self.against,

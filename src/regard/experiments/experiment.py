@@ -44,7 +44,6 @@ class WordProbability:
     id: int = -1
 
     def to_dict(self) -> dict[str, Any]:
-        """The word and its probabilities as JSON values."""
         return {"word": self.word, "before": self.before, "after": self.after}
 
 

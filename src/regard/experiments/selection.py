@@ -98,7 +98,6 @@ class HeadSelection:
         return self.layers[0], self.heads[0]
 
     def to_dict(self) -> dict[str, Any]:
-        """Part, layer and head as JSON values, as far as they are restricted."""
         values: dict[str, Any] = {}
         if self.parts is not None:
             values["part" if len(self.parts) == 1 else "parts"] = _json(self.parts)

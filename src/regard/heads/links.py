@@ -38,7 +38,6 @@ class Link(TextDisplay):
 
     @property
     def excess(self) -> float:
-        """Weight above the usual one."""
         return self.weight - self.usual
 
     @property

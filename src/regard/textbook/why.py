@@ -342,7 +342,6 @@ class Cell:
 
     @property
     def names(self) -> tuple[str, str]:
-        """The names of the row and the column."""
         rows, columns = self.matrix(self.stage).shape
         row = labels(self.steps, rows, self.sentence)[self.row]
         if self.stage not in BETWEEN_WORDS:

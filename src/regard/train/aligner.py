@@ -116,7 +116,6 @@ class Counts:
         self.jumps = np.zeros(2 * MAX_WORDS + 1)
 
     def add(self, posteriors: Posteriors, words_bq: NDArray[np.int32]) -> None:
-        """Add those of one block."""
         weights = posteriors.null_bq.ravel()
         self.null += np.bincount(words_bq.ravel(), weights, len(self.null))
         k = np.arange(len(posteriors.first_k))
@@ -286,7 +285,6 @@ class SentenceBlock:
 
     @property
     def shape(self) -> tuple[int, int, int]:
-        """Pairs, target words and source words."""
         pairs, targets = self.target_bq.shape
         return pairs, targets, self.source_bk.shape[1]
 
@@ -317,7 +315,6 @@ class Cells:
 
     @property
     def target_counts(self) -> Int64Array:
-        """How often each target word occurs."""
         words = [block.target_bq.ravel() for slab in self.slabs for block in slab]
         return np.bincount(np.concatenate(words), minlength=self.targets)
 

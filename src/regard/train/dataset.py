@@ -41,7 +41,6 @@ class Dataset:
 
     @classmethod
     def from_pairs(cls, pairs: EncodedPairs, chance: float = 1.0) -> Dataset:
-        """Pairs with the same chance."""
         return cls(pairs, np.full(len(pairs), chance, dtype=np.float32))
 
     def draw(self, rng: np.random.Generator) -> EncodedPairs:

@@ -264,7 +264,6 @@ class Meter:
         return time.monotonic() - self.began
 
     def set_learning_rate(self, done: float) -> None:
-        """Set the optimiser's learning rate."""
         # Adam's very first steps are of full size whatever the gradient, so they start small.
         rate = max(learning_rate(self.part, done), 1e-3 * self.part.learning_rate)
         set_learning_rate(self.state, rate)
@@ -289,7 +288,6 @@ class Meter:
             self.save()
 
     def report(self, done: float) -> None:
-        """Write a point of the loss curve."""
         state = self.state
         loss, *taught = torch.stack(self.losses).mean(0).tolist()
         if not np.isfinite(loss):

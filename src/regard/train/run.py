@@ -53,7 +53,6 @@ class References:
     references: tuple[tuple[str, ...], ...]
 
     def first(self, count: int) -> References:
-        """An even selection of at most `count` sentences."""
         step = max(1, len(self.sources) // count)
         chosen = slice(0, step * count, step)
         return References(self.sources[chosen], self.references[chosen])

@@ -80,16 +80,13 @@ class ReadingAttention:
 
     @property
     def part(self) -> str:
-        """'encoder', 'decoder' or 'cross'."""
         return self.result.part
 
     @property
     def layer(self) -> int:
-        """Layer, from 0."""
         return self.result.layer
 
     def index(self, heads: HeadSelection) -> Positions:
-        """Numbers of the selected heads."""
         return heads.index(self.result.output_bhqd.shape[1])
 
     def hide(self, heads: Positions, keys: Positions) -> None:
@@ -119,7 +116,6 @@ class ReadingAttention:
         self.result = self.result.with_weights(weights_bhqk)
 
     def write(self, heads: Positions, queries: Positions | None, output: Any) -> None:
-        """Overwrite head outputs, before w_output."""
         output_bhqd = self.result.output_bhqd.copy()
         if queries is None:
             output_bhqd[:, heads] = output
@@ -131,7 +127,6 @@ class ReadingAttention:
     def matching_positions(
         self, other: HeadOutputs, word: Word | None
     ) -> tuple[Positions, Positions]:
-        """The positions of this call that are patched, and those of the other sentence."""
         rows, sources = matching_positions(
             self.part, self.query_text, other.query_text(self.part), word
         )
@@ -165,15 +160,12 @@ class ReadingOutputs:
 
     @property
     def described(self) -> str:
-        """The other sentence, in quotes."""
         return f'"{self.reading.sentence}"'
 
     def query_text(self, part: str) -> TokenizedText:
-        """Text of the queries of a part."""
         return self.reading.texts(part)[0]
 
     def outputs(self, part: str, layer: int) -> Array:
-        """output_hqd of one attention, as its run had it."""
         call = self.reading.attention_call(part, layer)
         output_hqd: Array = np.matmul(call.weights()[0], call.value_bhkd[0])
         return output_hqd
@@ -214,7 +206,6 @@ class ReadingAdapter:
         return HeadSelection.from_numbers(parts, layer, head, (sizes.layers, sizes.heads))
 
     def mean_outputs(self, run: Reading, texts: Sequence[str]) -> Mapping[tuple[str, int], Array]:
-        """mean_hd by (part, layer) over all tokens of all sentences, translated by the model."""
         return _mean_outputs(_ModelOf(run), tuple(texts))
 
     def head_outputs(self, run: Reading, other: Reading | str) -> ReadingOutputs:
@@ -228,7 +219,6 @@ class ReadingAdapter:
         return ReadingOutputs(other)
 
     def word_name(self, run: Reading, part: str | None, word: Word, *, is_query: bool) -> str:
-        """A word as it is written in the sentence or its translation."""
         queries, keys = run.texts(part or "encoder")
         return word_tokens(queries if is_query else keys, word)[0]
 
@@ -243,21 +233,18 @@ class ReadingAdapter:
         return float(weights_qk[single_word(queries.words, word), single_word(keys.words, to)])
 
     def check(self, run: Reading, changes: Sequence[Change]) -> None:
-        """Look every word up, so that errors come before the run."""
         for change in changes:
             for part in change.heads.parts or PARTS:
                 _check_words(run, change, part)
         _check_visible(run, [x for x in changes if isinstance(x, KnockOut)])
 
     def rerun(self, run: Reading, changes: Sequence[Change], changed: Sequence[str]) -> Reading:
-        """Translate the sentence again, its attentions changed in every step."""
         intervention = ActingChanges(tuple(changes), run.source, run.target)
         parts = {part for change in changes for part in change.heads.parts or PARTS}
         note = f"Changed by hand: {'; '.join(changed)}. Steps show what a head would do itself."
         return run.rerun(intervention, encoder_only=parts == {"encoder"}, notes=(note,))
 
     def replaced(self, run: Reading, word: str | int | None, by: str) -> tuple[Reading, Replace]:
-        """Read the sentence with one word replaced, or another sentence."""
         words = run.words
         if word is None:
             if readable(by) == readable(run.sentence):
@@ -285,33 +272,26 @@ class ReadingAdapter:
         by: str,
         weighted: str | None,
     ) -> Array:
-        """Attention weights of a reading."""
         return run.weights(
             layer, head, part="encoder" if part is None else part, by=by, weighted=weighted
         )
 
     def same(self, before: Reading, after: Reading) -> bool:
-        """Whether the translation stayed as it was."""
         return before.translated.tokens == after.translated.tokens
 
     def parting(self, before: Reading, after: Reading) -> Parting:
-        """First word in which the translations differ, with the candidates of both for it."""
         return parting(before, after)
 
     def probabilities(self, before: Reading, after: Reading) -> tuple[WordProbability, ...]:
-        """Every word of the translation before, with its probability in both runs; (end) last."""
         return word_probabilities(before, after)
 
     def output_words(self, run: Reading) -> tuple[str, ...]:
-        """Words of the translation."""
         return run.translation_words
 
     def output_texts(self, run: Reading) -> tuple[str, ...]:
-        """The translation."""
         return (run.translation,)
 
     def logits(self, run: Reading) -> Array:
-        """logits_btv after (start) and after every token of the translation."""
         return times(run.decoded.x_bte, run.model.embedding_ve.T)
 
     def next_probabilities(
@@ -326,11 +306,9 @@ class ReadingAdapter:
         return probability_v
 
     def token_name(self, run: Reading, token: int) -> str:
-        """A token as it is written."""
         return "(end)" if token == END else run.model.tokenizer.decode([token]).strip()
 
     def to_dict(self, experiment: Experiment, by: str) -> dict[str, Any]:
-        """Both translations and the probabilities, and the weights after the changes."""
         before, after = experiment.before, experiment.after
         weights = {part: after.weights(part=part, by=by).tolist() for part in PARTS}
         return {

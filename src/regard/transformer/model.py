@@ -232,7 +232,6 @@ class Transformer:
 
     @property
     def untrained(self) -> bool:
-        """Whether the parameters are random, never trained."""
         return bool(self.about.get("untrained"))
 
     def parameters(self) -> dict[str, Array]:

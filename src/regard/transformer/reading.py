@@ -91,12 +91,10 @@ class Reading(ChangeableText, NotebookDisplay):
 
     @property
     def translation_tokens(self) -> tuple[str, ...]:
-        """The tokens of the translation."""
         return self.target.tokens[1:]
 
     @property
     def translation_words(self) -> tuple[str, ...]:
-        """The words of the translation."""
         return self.target.words[1:]
 
     def texts(self, part: str = "encoder") -> tuple[TokenizedText, TokenizedText]:
@@ -273,7 +271,6 @@ class Reading(ChangeableText, NotebookDisplay):
 
     @cached_property
     def alignment(self) -> Alignment:
-        """Links between the words of the translation and those of the sentence."""
         return align(self)
 
     def attention_call(self, part: str, layer: int) -> AttentionCall:

@@ -77,17 +77,14 @@ class ResidualRun:
 
     @classmethod
     def from_reading(cls, reading: Reading, tokens: tuple[int, ...] | None = None) -> ResidualRun:
-        """The run of a reading's translation, or of another target."""
         return cls(reading, (START, *(reading.translated.tokens if tokens is None else tokens)))
 
     def vectors(self, part: str, layer: int) -> Vectors:
-        """The input vectors of one attention."""
         if part == "encoder":
             return self._encoder_vectors[1][layer]
         return self._decoder_vectors[part][layer]
 
     def attention(self, part: str, layer: int) -> AttentionResult:
-        """Query, key, value, weights and outputs of one attention."""
         results = self._encoder_results[1] if part == "encoder" else self._decoder_results
         return results[part, layer]
 
@@ -96,18 +93,15 @@ class ResidualRun:
         return self.source if part == "encoder" else self.target
 
     def keys_stream(self, part: str) -> Stream:
-        """The residual stream that a part's keys are read from."""
         return self.target if part == "decoder" else self.source
 
     @cached_property
     def source(self) -> Stream:
-        """The encoder's residual stream."""
         tokens_bt = np.array([self.reading.translated.source])
         return self._stream(tokens_bt, "encoder", ("encoder",))
 
     @cached_property
     def target(self) -> Stream:
-        """The decoder's residual stream."""
         return self._stream(np.array([self.given]), "decoder", ("decoder", "cross"))
 
     def matrix(self, part: str, layer: int, name: str, head: int | None = None) -> Array:
@@ -120,14 +114,12 @@ class ResidualRun:
         return matrix[at] if name == "w_output" else matrix[:, at]
 
     def feed_forward(self, stack: str, layer: int) -> tuple[FeedForward, Norm]:
-        """A feed-forward layer and the norm before it, in float64."""
         model = self.reading.model
         block = model.encoders[layer] if stack == "encoder" else model.decoders[layer]
         norm = in_dtype(block.feed_forward_norm, np.float64)
         return in_dtype(block.feed_forward, np.float64), norm
 
     def frozen(self, norm: Norm, x_te: Array) -> FrozenNorm:
-        """A norm as it acts on these vectors."""
         return FrozenNorm.from_run(norm.gain, norm.bias, x_te, epsilon=NORM_EPSILON)
 
     def query_norm(self, part: str, layer: int) -> FrozenNorm:
@@ -146,7 +138,6 @@ class ResidualRun:
         return self.frozen(norm, self.source.x_te())
 
     def keys_before(self, part: str, layer: int) -> int:
-        """Number of components that the keys of one attention are made of."""
         stream = self.keys_stream(part)
         return len(stream.components) if part == "cross" else stream.before(part, layer)
 
@@ -157,7 +148,6 @@ class ResidualRun:
         return self.frozen(norm, self.target.x_te())
 
     def token_name(self, text: str, position: int) -> str:
-        """A token of the source or of the target, as it is shown."""
         reading = self.reading
         return (reading.source if text == "source" else reading.target).tokens[position]
 

@@ -72,7 +72,6 @@ class Role:
 
     @property
     def described(self) -> str:
-        """Name and figure."""
         return f"{self.name}: {self.figure}"
 
     @property
@@ -121,7 +120,6 @@ class HeadRoles:
         )
 
     def heads(self, part: str) -> Mapping[tuple[int, int], Role]:
-        """Roles of the heads of one part, by (layer, head)."""
         roles: Mapping[tuple[int, int], Role] = getattr(self, part)
         return roles
 

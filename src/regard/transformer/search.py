@@ -105,7 +105,6 @@ class Beams:
         return rows_n
 
     def best(self, row: int) -> Hypothesis:
-        """The hypothesis of one row."""
         tokens = self.tokens_nt[row, 1 : 1 + int(self.length_n[row])].tolist()
         finished = tokens[-1] == END
         score = float(self.score_n[row] / self.length_n[row])

@@ -47,7 +47,6 @@ class Translation:
     def from_hypothesis(
         cls, model: Transformer, sentence: str, source: Sequence[int], best: Hypothesis
     ) -> Translation:
-        """Translation with the text of a hypothesis."""
         text = model.tokenizer.decode(best.tokens)
         return cls(sentence, text, tuple(source), best.tokens, best.score, best.finished)
 
