@@ -13,12 +13,7 @@ from numpy.typing import NDArray
 
 from regard.display import NotebookDisplay, render
 from regard.errors import ArgumentError
-from regard.experiments.changes import (
-    Change,
-    ChangeableText,
-    HeadOutputs,
-    Replace,
-)
+from regard.experiments.changes import Change, ChangeableText, HeadOutputs, Replace
 from regard.experiments.selection import HeadSelection, Numbers, Word
 from regard.typing import Array
 

@@ -45,9 +45,7 @@ Progress = Callable[[float], None]
 
 
 def align(
-    pairs: Sequence[Pair],
-    settings: AlignerSettings | None = None,
-    progress: Progress | None = None,
+    pairs: Sequence[Pair], settings: AlignerSettings | None = None, progress: Progress | None = None
 ) -> list[MarkedPair]:
     """Word links of sentence pairs, learnt from these pairs alone.
 
@@ -467,10 +465,7 @@ def lexical_posteriors(emission_bqk: Float32Array, null_bq: Float32Array) -> Pos
 
 
 def markov_posteriors(
-    emission_bqk: Float32Array,
-    null_bq: Float32Array,
-    first_k: Float32Array,
-    next_kk: Float32Array,
+    emission_bqk: Float32Array, null_bq: Float32Array, first_k: Float32Array, next_kk: Float32Array
 ) -> Posteriors:
     """Posteriors by the forward-backward algorithm.
 

@@ -122,10 +122,7 @@ def matching(pairs: list[Pair], corpus: Corpus) -> np.ndarray:
 
 
 def _encoded(
-    pairs: list[Pair],
-    links: Ragged,
-    corpus: Corpus,
-    tokens: sentencepiece.SentencePieceProcessor,
+    pairs: list[Pair], links: Ragged, corpus: Corpus, tokens: sentencepiece.SentencePieceProcessor
 ) -> list[EncodedPairs]:
     encoded = encode_pairs(tokens, pairs)
     source = encoded.source

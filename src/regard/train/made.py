@@ -19,14 +19,7 @@ from regard.train.data import (
     write_pairs,
 )
 from regard.train.decoding import Translator
-from regard.train.recipe import (
-    ALIGNMENT,
-    Corpus,
-    Round,
-    TrainingJob,
-    is_generator,
-    load_generator,
-)
+from regard.train.recipe import ALIGNMENT, Corpus, Round, TrainingJob, is_generator, load_generator
 
 # Enough to teach a head by, aligned in a minute of one core.
 MAX_ALIGNED_PAIRS = 240_000

@@ -137,10 +137,7 @@ def prepare(job: TrainingJob) -> None:
 
 
 def follow(
-    job: TrainingJob,
-    part: Round,
-    parameters: Tensors,
-    tokens: sentencepiece.SentencePieceProcessor,
+    job: TrainingJob, part: Round, parameters: Tensors, tokens: sentencepiece.SentencePieceProcessor
 ) -> tuple[Tensors, list[Point]]:
     """Train one round; its parameters and its curve."""
     tables = word_table(tokens), word_table(tokens, elisions=True)

@@ -92,12 +92,7 @@ def rollout(reading: Reading, part: str) -> Mixed:
             "words, got 'cross': use average or alignment."
         )
     mixed_qk = rolled_out(reading.weights(part=part, by="tokens").mean(axis=1))
-    return Mixed(
-        "rollout",
-        ROLLOUT_EXPLANATION,
-        *reading.texts(part),
-        mixed_qk,
-    )
+    return Mixed("rollout", ROLLOUT_EXPLANATION, *reading.texts(part), mixed_qk)
 
 
 def value_weighted(reading: Reading, part: str, layer: int, head: int) -> Mixed:

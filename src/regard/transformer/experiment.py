@@ -483,10 +483,7 @@ def _with_likely_tokens(
 
 
 def effects(
-    reading: Reading,
-    of: str | int,
-    against: str | None = None,
-    progress: Progress | None = None,
+    reading: Reading, of: str | int, against: str | None = None, progress: Progress | None = None
 ) -> Effects:
     """Run a reading again without each head in turn, and compare with the formula.
 

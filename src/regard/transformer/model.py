@@ -357,12 +357,7 @@ def _cross_attention(layer: DecoderLayer, x_bte: Array, encoded: Encoded) -> Att
     query_bhqd = layer.cross_attention.query(normed_bte)
     key_bhkd, value_bhkd = layer.cross_attention.key_value(encoded.memory_bke)
     return AttentionCall(
-        normed_bte,
-        encoded.memory_bke,
-        query_bhqd,
-        key_bhkd,
-        value_bhkd,
-        lengths_b=encoded.lengths,
+        normed_bte, encoded.memory_bke, query_bhqd, key_bhkd, value_bhkd, lengths_b=encoded.lengths
     )
 
 

@@ -348,11 +348,7 @@ class Reading(ChangeableText, NotebookDisplay):
 
     @one_blas_thread()
     def rerun(
-        self,
-        intervention: Intervention,
-        *,
-        encoder_only: bool = False,
-        notes: tuple[str, ...] = (),
+        self, intervention: Intervention, *, encoder_only: bool = False, notes: tuple[str, ...] = ()
     ) -> Reading:
         """The sentence translated again, its attentions changed in every step.
 
