@@ -7,9 +7,9 @@ import pytest
 
 from regard.errors import ArgumentError
 from regard.experiments.experiment import CAUTION
+from regard.experiments.selection import PARTS
 from regard.transformer import Transformer, read
 from regard.transformer.config import END, PAD, START
-from regard.transformer.roles import PARTS
 from regard.transformer.search import longest_target
 
 SENTENCE = "A dog ate the food because it was hungry."

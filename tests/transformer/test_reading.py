@@ -12,10 +12,10 @@ from threadpoolctl import threadpool_info, threadpool_limits
 
 from regard.engine.dense import dense_attention
 from regard.errors import ArgumentError
+from regard.experiments.selection import PARTS
 from regard.text.words import TokenizedText, to_words
 from regard.transformer import Transformer, load_model, read, read_all
 from regard.transformer.checkpoint import PARAMETERS, SHIPPED
-from regard.transformer.roles import PARTS
 
 SENTENCE = "A dog ate the unknowable food because it was hungry."
 MAX_WAIT_SECONDS = 300.0  # until a wait that cannot end becomes an error

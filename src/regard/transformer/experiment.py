@@ -280,10 +280,29 @@ class ReadingAdapter:
         return before.translated.tokens == after.translated.tokens
 
     def parting(self, before: Reading, after: Reading) -> Parting:
-        return parting(before, after)
+        readings = (before, after)
+        words = [(*x.translation_words, "(end)") for x in readings]
+        if before.translated.tokens == after.translated.tokens:
+            rows = self.probabilities(before, after)
+            changes = [abs(row.after - row.before) for row in rows]
+            first = int(np.argmax(changes))
+            candidates = [rows[first]]
+        else:
+            pairs = zip(*words, strict=False)
+            first = next((i for i, (a, b) in enumerate(pairs) if a != b), min(map(len, words)) - 1)
+            candidates = []
+            for n, forced in enumerate(readings):
+                one, other = (
+                    float(np.exp(word_log_probabilities(x, forced)[first])) for x in readings
+                )
+                candidates.append(WordProbability(words[n][first], one, other))
+        prefix = words[0][:first]
+        return Parting(prefix, tuple(_with_likely_tokens(candidates, before, after, first)))
 
     def probabilities(self, before: Reading, after: Reading) -> tuple[WordProbability, ...]:
-        return word_probabilities(before, after)
+        words = (*before.translation_words, "(end)")
+        one, other = (np.exp(word_log_probabilities(x, before)).tolist() for x in (before, after))
+        return tuple(map(WordProbability, words, one, other))
 
     def output_words(self, run: Reading) -> tuple[str, ...]:
         return run.translation_words
@@ -432,33 +451,6 @@ def word_log_probabilities(reading: Reading, forced: Reading) -> NDArray[np.floa
     logp_w = np.zeros(len(forced.translation_words) + 1)
     np.add.at(logp_w, [*word_of_token, len(logp_w) - 1], logp_t)
     return logp_w
-
-
-def word_probabilities(before: Reading, after: Reading) -> tuple[WordProbability, ...]:
-    """Every word of the translation before, with its probability in both runs; (end) last."""
-    words = (*before.translation_words, "(end)")
-    one, other = (np.exp(word_log_probabilities(x, before)).tolist() for x in (before, after))
-    return tuple(map(WordProbability, words, one, other))
-
-
-def parting(before: Reading, after: Reading) -> Parting:
-    """First word in which two runs differ, with the candidates of both for it."""
-    readings = (before, after)
-    words = [(*x.translation_words, "(end)") for x in readings]
-    if before.translated.tokens == after.translated.tokens:
-        rows = word_probabilities(before, after)
-        changes = [abs(row.after - row.before) for row in rows]
-        first = int(np.argmax(changes))
-        candidates = [rows[first]]
-    else:
-        pairs = zip(*words, strict=False)
-        first = next((i for i, (a, b) in enumerate(pairs) if a != b), min(map(len, words)) - 1)
-        candidates = []
-        for n, forced in enumerate(readings):
-            one, other = (float(np.exp(word_log_probabilities(x, forced)[first])) for x in readings)
-            candidates.append(WordProbability(words[n][first], one, other))
-    prefix = words[0][:first]
-    return Parting(prefix, tuple(_with_likely_tokens(candidates, before, after, first)))
 
 
 def _with_likely_tokens(
@@ -685,7 +677,7 @@ def because(
         against="" if rival is None else _piece_name(texts[1], rival),
         score_against=0.0 if rival is None else _score(run, at, query, rival),
         sentence=reading.sentence,
-        streams=run,
+        open_component=run.shares,
     )
 
 

@@ -40,9 +40,6 @@ from regard.typing import Array
 if TYPE_CHECKING:
     from regard.engine.observation import Observation
     from regard.textbook.steps import Steps
-    from regard.transformer.alignment import Alignment
-    from regard.transformer.combine import Mixed
-    from regard.transformer.highlight import Highlight
     from regard.view.figure.picture import Picture
 
 ENGLISH = "English"

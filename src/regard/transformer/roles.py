@@ -10,9 +10,7 @@ from typing import Any
 
 from regard.display import percent
 from regard.errors import FileError
-from regard.experiments.selection import PARTS as PARTS
-from regard.experiments.selection import check_number as check_number
-from regard.experiments.selection import check_part as check_part
+from regard.experiments.selection import PARTS
 from regard.heads.names import looks_at
 
 HEADS = "heads.json"
