@@ -232,13 +232,11 @@ class Patch:
 
     def describe(self, adapter: ModelAdapter, run: Any) -> str:
         """As in: encoder layer 3, head 6 writes what it wrote in "A cat ...", at it."""
+        text = f"{self.heads} writes what it wrote in {self.other.described}"
+        if self.word is None:
+            return text
         part = self.heads.parts[0] if self.heads.parts else None
-        at = (
-            ""
-            if self.word is None
-            else f", at {adapter.word_name(run, part, self.word, is_query=True)}"
-        )
-        return f"{self.heads} writes what it wrote in {self.other.described}{at}"
+        return f"{text}, at {adapter.word_name(run, part, self.word, is_query=True)}"
 
     def to_dict(self) -> dict[str, Any]:
         word = {} if self.word is None else {"word": self.word}

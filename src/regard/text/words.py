@@ -111,7 +111,9 @@ def tokenized_ids(tokenizer: Any, ids: Sequence[int] | None, length: int) -> Tok
     if tokenizer is None or ids is None:
         names = tuple(str(i) for i in range(length))
         return TokenizedText(names, names, names, tuple(range(length)))
-    pieces = [_piece(tokenizer, int(token)) for token in ids]
+    pieces = [
+        str(tokenizer.convert_ids_to_tokens(int(token))) if token >= 0 else "?" for token in ids
+    ]
     special_ids = set(getattr(tokenizer, "all_special_ids", ()))
     special = [int(token) in special_ids for token in ids]
     of_token, groups = [], []
@@ -163,10 +165,6 @@ def _word_text(tokenizer: Tokenizer, ids: Sequence[int]) -> str:
 def _token_name(piece: str, first: bool) -> str:
     text = piece.removeprefix(SPACE) or SPACE
     return text if first or piece.startswith(SPACE) else f"+{text}"
-
-
-def _piece(tokenizer: Any, token: int) -> str:
-    return "?" if token < 0 else str(tokenizer.convert_ids_to_tokens(token))
 
 
 def _decoded(tokenizer: Any, *pieces: str, first: bool = True, special: bool = False) -> str:

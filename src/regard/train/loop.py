@@ -55,6 +55,7 @@ from regard.train.step import (
     save_state,
     set_learning_rate,
     step_function,
+    to_device,
     train_only,
 )
 from regard.transformer.config import Config
@@ -236,14 +237,13 @@ def _remaining_batches(epoch: Epoch, state: State, device: torch.device) -> Iter
 
 
 def on_device(batch: PackedBatch, device: torch.device) -> PackedTensors:
-    """The tensors of a batch; from pinned memory, so that the copy does not block."""
-    source, given = (SideTensors(*(_to(x, device) for x in side)) for side in batch[:2])
-    return PackedTensors(source, given, _to(batch.labels_bt, device))
+    """The tensors of a batch."""
 
+    def to(array: np.ndarray) -> Tensor:
+        return to_device(torch.from_numpy(np.ascontiguousarray(array)), device)
 
-def _to(array: np.ndarray, device: torch.device) -> Tensor:
-    tensor = torch.from_numpy(np.ascontiguousarray(array))
-    return tensor.pin_memory().to(device, non_blocking=True) if device.type == "cuda" else tensor
+    source, given = (SideTensors(*map(to, side)) for side in batch[:2])
+    return PackedTensors(source, given, to(batch.labels_bt))
 
 
 class Meter:

@@ -60,7 +60,7 @@ def step_function(
 
     def take(batch: DeviceBatch) -> Tensor:
         factors = loss_factors(state.step, batch.filled, hyperparameters.taught, translated)
-        return run(batch.tensors, _to_device(factors, state.parameters["embedding"].device))
+        return run(batch.tensors, to_device(factors, state.parameters["embedding"].device))
 
     return take
 
@@ -159,7 +159,8 @@ def _flat(tensors: PackedTensors, factors: Tensor) -> list[Tensor]:
     return [*tensors.source, *tensors.given, tensors.labels_bt, factors]
 
 
-def _to_device(tensor: Tensor, device: torch.device) -> Tensor:
+def to_device(tensor: Tensor, device: torch.device) -> Tensor:
+    """The tensor on the device; from pinned memory, so that the copy does not block."""
     return tensor.pin_memory().to(device, non_blocking=True) if device.type == "cuda" else tensor
 
 

@@ -62,8 +62,11 @@ def average_of_heads(
     reading: Reading, part: str, layer: int | None, heads: Sequence[tuple[int, int]]
 ) -> Mixed:
     """The plain mean over chosen heads."""
-    is_list = isinstance(heads, Sequence) and not isinstance(heads, str)
-    if layer is not None or not is_list or not heads or not all(map(_is_pair, heads)):
+    try:
+        are_pairs = np.shape(heads)[1:] == (2,)
+    except ValueError:  # of different lengths
+        are_pairs = False
+    if layer is not None or not are_pairs:
         raise ArgumentError(
             "heads must be a list of (layer, head), given without layer, as in "
             f"heads=[(3, 6), (4, 4)], got heads={heads!r} and layer={layer!r}."
@@ -77,10 +80,6 @@ def average_of_heads(
         *reading.texts(part),
         np.mean(tables, axis=0),
     )
-
-
-def _is_pair(pair: object) -> bool:
-    return isinstance(pair, Sequence) and not isinstance(pair, str) and len(pair) == 2
 
 
 @one_blas_thread()

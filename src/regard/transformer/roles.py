@@ -110,8 +110,9 @@ class HeadRoles:
         text = MeasuredText(
             measured.get("sentences", 0), measured.get("text", ""), pronouns.get("pairs", 0)
         )
+        roles = {part: [_role(row, text) for row in measured["heads"][part]] for part in PARTS}
         return cls(
-            **{part: _roles(measured["heads"][part], text) for part in PARTS},
+            **{part: {(x.layer, x.head): x for x in some} for part, some in roles.items()},
             pronoun_heads=tuple((x["layer"], x["head"]) for x in pronouns["heads"]),
             alignment_heads=tuple((x["layer"], x["head"]) for x in alignment["heads"]),
             measured=measured,
@@ -140,19 +141,7 @@ def load_roles(folder: Path) -> HeadRoles:
         ) from None
 
 
-def _roles(rows: list[dict[str, Any]], text: MeasuredText) -> dict[tuple[int, int], Role]:
-    return {
-        (row["layer"], row["head"]): Role(
-            row["layer"],
-            row["head"],
-            {name: row[name] for name in RELATIVE_POSITIONS if name in row},
-            row["entropy"],
-            text=text,
-            **{
-                name: row[name]
-                for name in ("pronouns", "pronoun_weight", "alignment")
-                if name in row
-            },
-        )
-        for row in rows
-    }
+def _role(row: dict[str, Any], text: MeasuredText) -> Role:
+    usual = {name: row[name] for name in RELATIVE_POSITIONS if name in row}
+    found = {x: row[x] for x in ("pronouns", "pronoun_weight", "alignment") if x in row}
+    return Role(row["layer"], row["head"], usual, row["entropy"], text=text, **found)
