@@ -2,6 +2,7 @@
 
 import io
 import subprocess
+import sys
 import tomllib
 import zipfile
 from pathlib import Path
@@ -60,9 +61,27 @@ def test_the_package_does_not_name_the_generator(contents):
             assert "anaphora" not in path.read_text(encoding="utf-8"), path
 
 
-def test_the_wheel_is_at_most_40_megabytes(contents):
+def test_the_package_packed_is_at_most_40_megabytes(contents):
     packed = io.BytesIO()
     with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as wheel:
         for path in contents:
             wheel.write(path, path.relative_to(ROOT / "src"))
     assert packed.tell() <= MAX_BYTES
+
+
+def test_the_built_wheel_holds_the_package_its_kernels_and_nothing_else(contents, tmp_path):
+    built = subprocess.run(
+        [sys.executable, "-m", "pip", "wheel", "--no-deps", "--retries=0", "--timeout=20",
+         f"--wheel-dir={tmp_path}", str(ROOT)],
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    if "No matching distribution found for hatchling" in built.stderr:
+        pytest.skip("no package registry can be reached, and hatchling is not installed")
+    assert built.returncode == 0, built.stderr
+    (wheel,) = tmp_path.glob("*.whl")
+    assert wheel.stat().st_size <= MAX_BYTES
+    names = {x for x in zipfile.ZipFile(wheel).namelist() if not x.startswith("regard-")}
+    listed = {path.relative_to(ROOT / "src").as_posix() for path in contents}
+    kernels = {x for x in names if Path(x).name.startswith("_kernels.")}
+    assert names - kernels == listed
+    assert "regard/engine/native/_kernels.json" in kernels

@@ -28,13 +28,14 @@ from judge.french_gender import gender, gender_shares
 from judge.judge import Head, PronounRow, judge_model
 from regard.atomic_write import check_writable, write_text
 from regard.errors import RegardError
+from regard.experiments.selection import PARTS
 from regard.text.english import content_before
 from regard.train.data import read_lines
 from regard.transformer.checkpoint import SHIPPED, load_model, model_folder
 from regard.transformer.highlight import surest
 from regard.transformer.model import Transformer
 from regard.transformer.reading import Reading, read, read_all
-from regard.transformer.roles import HEADS, PARTS
+from regard.transformer.roles import HEADS
 from regard.typing import Array
 
 SEED_SENTENCES = (

@@ -18,7 +18,7 @@ everywhere in Python, with a suggestion (``suggest_keywords``).
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from functools import wraps
 from typing import Any, ParamSpec, TypeVar
 
@@ -106,6 +106,25 @@ def expect(name: str, array: Any, axes: str, **sizes: int) -> None:
     if problem:
         expected = ", ".join(f"{x}={sizes[x]}" if x in sizes else x for x in names)
         raise ShapeError(f"{name} must have axes ({expected}), got shape {shape}: {problem}.")
+
+
+def check_choice(name: str, value: Any, choices: Sequence[str]) -> str:
+    """The value of an argument, which must be one of a few words.
+
+    >>> check_choice("by", "rows", ("words", "tokens"))
+    Traceback (most recent call last):
+    regard.errors.ArgumentError: by must be 'words' or 'tokens', got 'rows'.
+    """
+    if not isinstance(value, str) or value not in choices:
+        listed = f"{', '.join(map(repr, choices[:-1]))} or {choices[-1]!r}"
+        raise ArgumentError(f"{name} must be {listed}, got {value!r}.")
+    return value
+
+
+def check_callable(name: str, value: Any) -> None:
+    """Raise an ArgumentError unless this is a function or None."""
+    if value is not None and not callable(value):
+        raise ArgumentError(f"{name} must be a function, got {value!r}.")
 
 
 def refuse_masked_array(name: str, array: Any) -> None:

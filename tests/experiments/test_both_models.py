@@ -187,7 +187,7 @@ def test_an_experiment_can_be_copied(both, copied):
          "weight must be a number from 0 to 1, got 2."),
         (lambda x: x.ablate(0, 0, to="one"), "to must be 'zero' or 'mean', got 'one'."),
         (lambda x: x.ablate(0, 0, to="mean", over="dog"),
-         "over must be a list of at least one text."),
+         "over must be a list of at least one text, got 'dog'."),
         (lambda x: x.ablate([], 0), "layer must have at least one number, got an empty list."),
         (lambda x: x.redirect((3, 99), "dog", 0, 0),
          "a span must be (start, stop) in tokens, 0 <= start < stop <= "),

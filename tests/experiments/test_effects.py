@@ -7,6 +7,7 @@ import pytest
 from tests.experiments.test_experiment import without_head
 
 from regard.errors import ArgumentError
+from regard.experiments.selection import PARTS
 from regard.transformer.checkpoint import PARAMETERS, SHIPPED
 from regard.transformer.config import START
 from regard.transformer.experiment import (
@@ -17,7 +18,6 @@ from regard.transformer.experiment import (
 )
 from regard.transformer.reading import read
 from regard.transformer.residual import ResidualRun
-from regard.transformer.roles import PARTS
 
 
 @pytest.fixture(scope="module")

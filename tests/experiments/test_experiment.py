@@ -7,9 +7,9 @@ import pytest
 
 from regard.errors import ArgumentError
 from regard.experiments.experiment import CAUTION
+from regard.experiments.selection import PARTS
 from regard.transformer import Transformer, read
 from regard.transformer.config import END, PAD, START
-from regard.transformer.roles import PARTS
 from regard.transformer.search import longest_target
 
 SENTENCE = "A dog ate the food because it was hungry."
@@ -160,6 +160,31 @@ def test_a_replaced_word_gives_the_reading_of_the_other_sentence(reading):
     assert experiment.after.translated.tokens == other.translated.tokens
     np.testing.assert_array_equal(experiment.weights(), other.weights())
     assert experiment.changed == ("hungry replaced by happy",)
+
+
+CHANGED_BY_NFKC = (
+    "The \ufb01re is hot",
+    "\ufb01x fix \ufb01x",
+    "a \u00bd dog",
+    "dogs\u2122 ate food",
+    "x\u00b2 was hungry",
+    "\uff21 \uff44\uff4f\uff47 ate",
+    "o\ufb03ce \u2163 food",
+    "\u2460 dog \u2116 5",
+    "it\u2026 was \u338f",
+    "cafe\u0301 \u00b5 it",
+)
+
+
+@pytest.mark.parametrize("sentence", CHANGED_BY_NFKC, ids=ascii)
+def test_words_of_a_text_that_unicode_normalisation_changes_are_replaced(model, sentence):
+    before = read(sentence, model=model)
+    for number, word in enumerate(before.words[:-1]):
+        if word[0].isalnum():
+            after = before.replace(number, "because").after
+            expected = list(before.words)
+            expected[number] = "because"
+            assert after.words == tuple(expected)
 
 
 def test_changes_follow_a_replaced_word(reading):

@@ -142,9 +142,9 @@ def test_text_that_cannot_be_read_is_refused(tmp_path, content, name, message):
 
 
 OPTIONS = {
-    "batch": ("--batch 0", "--batch needs a whole number from 1 up, but it is 0."),
-    "seed": ("--seed -1", "--seed needs a whole number from 0 up, but it is -1."),
-    "steps": ("--steps -1", "--steps needs a whole number from 0 up, but it is -1."),
+    "batch": ("--batch 0", "--batch must be at least 1, got 0."),
+    "seed": ("--seed -1", "--seed must be at least 0, got -1."),
+    "steps": ("--steps -1", "--steps must be at least 0, got -1."),
     "minutes": ("--steps 0 --minutes nan", "minutes must be a number from 0 up, got nan."),
     "no time": (
         "--steps 0 --minutes 0",
@@ -186,7 +186,7 @@ def test_bad_options_are_refused(tmp_path, options, message):
 
 def test_a_file_is_no_folder_to_write_to(tmp_path):
     (tmp_path / "file").write_text("")
-    message = "--out needs a folder, but 'TMP/file' is a file."
+    message = "--out must be a folder, but 'TMP/file' is a file."
     assert refused(tmp_path, PAIR, "--out", "{tmp}/file") == message
 
 

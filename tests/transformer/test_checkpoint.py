@@ -12,6 +12,7 @@ from regard.errors import ArgumentError, FileError, ShapeError
 from regard.transformer.checkpoint import (
     DESCRIPTION,
     PARAMETERS,
+    SHIPPED,
     check_parameters,
     load_description,
     load_model,
@@ -21,6 +22,7 @@ from regard.transformer.checkpoint import (
     save_model,
 )
 from regard.transformer.config import Config, output_axis, parameter_shapes, positions
+from regard.transformer.model import Transformer
 
 CONFIG = Config(vocabulary=30, layers=2, heads=2, width=8, feed_forward_width=12)
 
@@ -130,6 +132,101 @@ def test_sizes_that_make_no_transformer(sizes, message):
     with pytest.raises(ArgumentError) as error:
         Config(vocabulary=10, **sizes)
     assert str(error.value) == message
+
+
+def copied(folder, place):
+    for path in folder.iterdir():
+        (place / path.name).write_bytes(path.read_bytes())
+    return place
+
+
+def test_a_changed_bit_anywhere_in_the_parameters_is_noticed(folder, tmp_path):
+    path = copied(folder, tmp_path) / PARAMETERS
+    whole = path.read_bytes()
+    places = np.random.default_rng(0).integers(0, 8 * len(whole), 300)
+    for place in (0, 8 * len(whole) - 1, *places.tolist()):
+        data = bytearray(whole)
+        data[place // 8] ^= 1 << place % 8
+        path.write_bytes(data)
+        with pytest.raises(FileError):
+            load_model(tmp_path)
+    path.write_bytes(whole)
+    assert load_model(tmp_path).config.layers == 3
+
+
+@pytest.mark.parametrize(
+    ("size", "other"), [('"max_length": 256', '"max_length": 255'), ('"layers": 3', '"layers": 2')]
+)
+def test_changed_sizes_are_noticed(folder, tmp_path, size, other):
+    path = copied(folder, tmp_path) / DESCRIPTION
+    path.write_text(path.read_text(encoding="utf-8").replace(size, other), encoding="utf-8")
+    with pytest.raises(FileError) as error:
+        load_model(tmp_path)
+    expected = load_description(folder)["checksum"]
+    start = f"{tmp_path / PARAMETERS} must have the checksum {expected} that model.json gives, got "
+    assert str(error.value).startswith(start)
+    assert str(error.value).endswith(
+        "one of the two is damaged or of another model; copy or export the model again."
+    )
+
+
+def test_a_model_of_an_earlier_version_has_no_checksum(folder, tmp_path):
+    path = copied(folder, tmp_path) / DESCRIPTION
+    description = json.loads(path.read_text(encoding="utf-8"))
+    del description["checksum"]
+    path.write_text(json.dumps(description), encoding="utf-8")
+    assert load_model(tmp_path).config == load_model(folder).config
+
+
+def test_int8_numbers_without_their_scale_are_refused(folder, tmp_path):
+    tensors = load_file(folder / PARAMETERS)
+    del tensors["encoder.1.feed_forward.w_in.scale"]
+    save_file(tensors, tmp_path / PARAMETERS)
+    with pytest.raises(FileError) as error:
+        map_parameters(tmp_path / PARAMETERS, load_parameters(folder)[0])
+    assert str(error.value) == (
+        "the parameters must have encoder.1.feed_forward.w_in.scale as float32 (48,), got none: "
+        "check that the description and the parameters belong together."
+    )
+
+
+def test_a_scale_of_numbers_that_are_not_int8_is_refused(folder, tmp_path):
+    tensors = load_file(folder / PARAMETERS)
+    tensors["embedding"] = tensors["embedding"].astype(np.float32)
+    save_file(tensors, tmp_path / PARAMETERS)
+    with pytest.raises(FileError, match=r"must have embedding as int8 \(340, 32\), got float32"):
+        map_parameters(tmp_path / PARAMETERS, load_parameters(folder)[0])
+
+
+def test_a_billion_layers_are_refused_before_anything_is_allocated(folder, tmp_path):
+    path = copied(folder, tmp_path) / DESCRIPTION
+    text = path.read_text(encoding="utf-8").replace('"layers": 3', '"layers": 1000000000')
+    path.write_text(text, encoding="utf-8")
+    with pytest.raises(FileError, match=r"\(layers must be at most 1,000, got 1,000,000,000\)"):
+        load_model(tmp_path)
+
+
+@pytest.mark.parametrize("name", ["encoder.0.self_attention.w_key.scale", "decoder.norm.bias"])
+@pytest.mark.parametrize("number", [np.nan, np.inf])
+def test_parameters_that_are_not_finite_are_refused(folder, tmp_path, name, number):
+    tensors = load_file(folder / PARAMETERS)
+    tensors[name][5] = number
+    save_file(tensors, tmp_path / PARAMETERS)
+    config, _ = load_parameters(folder)
+    parameters, model = map_parameters(tmp_path / PARAMETERS, config), load_model(folder)
+    with pytest.raises(ArgumentError) as error:
+        Transformer.from_parameters(config, parameters, model.tokenizer, {})
+    assert str(error.value) == (
+        f"the parameters must be finite, got NaN or infinity in {name.removesuffix('.scale')}: "
+        "copy or export the model again."
+    )
+
+
+@pytest.mark.skipif(
+    not (SHIPPED / PARAMETERS).is_file(), reason="this checkout has no shipped parameters"
+)
+def test_the_shipped_model_has_a_checksum():
+    assert len(load_description(SHIPPED)["checksum"]) == 8
 
 
 def test_positions_differ_and_stay_within_one():

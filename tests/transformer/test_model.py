@@ -83,7 +83,7 @@ def test_wrong_parameters_are_named(folder, tmp_path):
     description = (tmp_path / "model.json").read_text().replace('"width": 32', '"width": 64')
     (tmp_path / "model.json").write_text(description)
     message = (
-        r"^the parameters must have embedding with shape \(340, 64\), got \(340, 32\): "
+        r"^the parameters must have embedding as int8 \(340, 64\), got int8 \(340, 32\): "
         r"check that the description and the parameters belong together\.$"
     )
     with pytest.raises(FileError, match=message):

@@ -11,12 +11,11 @@ import pytest
 from threadpoolctl import threadpool_info, threadpool_limits
 
 from regard.engine.dense import dense_attention
-from regard.engine.int8_matrix import Int8Matrix
 from regard.errors import ArgumentError
+from regard.experiments.selection import PARTS
 from regard.text.words import TokenizedText, to_words
-from regard.transformer import Transformer, read, read_all
+from regard.transformer import Transformer, load_model, read, read_all
 from regard.transformer.checkpoint import PARAMETERS, SHIPPED
-from regard.transformer.roles import PARTS
 
 SENTENCE = "A dog ate the unknowable food because it was hungry."
 MAX_WAIT_SECONDS = 300.0  # until a wait that cannot end becomes an error
@@ -175,6 +174,35 @@ MISTAKES = {
     "word": (lambda r: r.links("cat"), "must be one of the words read, got 'cat'; they are: A"),
     "number": (lambda r: r.find("it", 99), "the word must be a number from 0 to"),
     "head alone": (lambda r: r.highlight(head=0), "head needs a layer"),
+    "no text as a word": (lambda r: r.links(["it"]), "must be text or a number from 0, got ['it']"),
+    "no word": (
+        lambda r: r.find(None, "dog"),
+        "the word must be text or a number from 0, got None",
+    ),
+    "a number of heads": (lambda r: r.average(heads=1.5), "heads must be a list of (layer, head)"),
+    "no function": (lambda r: r.effects(0, progress=1), "progress must be a function, got 1."),
+    "no second word": (lambda r: r.effects(0, 3), "against must be a word, got 3."),
+    "an array": (lambda r: r.weights(part=np.ones(2)), "part must be 'encoder', 'decoder' or 'cr"),
+    "another part": (lambda r: r.effects(0).grid("up"), "part must be 'encoder', 'decoder' or 'cr"),
+    "row": (lambda r: r.alignment.source_columns(999), "row must be a number from 0 to"),
+    "term": (lambda r: r.because("it", "dog", 1, 1).because("x"), "term must be a number from 0"),
+    "side": (lambda r: r.because("it", "dog", 1, 1).by(None), "side must be 'query' or 'key'"),
+    "no other reading": (
+        lambda r: r.patch(3, 0, 0),
+        "other must be a reading or a sentence, got 3",
+    ),
+    "no texts": (
+        lambda r: r.ablate(0, 0, to="mean", over=3),
+        "over must be a list of at least one",
+    ),
+    "letters": (lambda r: r.ablate(0, 0, to="mean", over="Dogs"), "at least one text, got 'Dogs'."),
+    "nothing to replace": (lambda r: r.replace(None, "cat"), "replace needs a word, got None"),
+    "replaced by nothing": (lambda r: r.replace("dog", None), "by must be text, got None."),
+    "tokens": (lambda r: r.ablate(0, 0).next_tokens("x"), "number must be a whole number from 1"),
+    "sentences": (lambda r: read_all(3, model=r.model), "must be a list of sentences, got 3."),
+    "beams": (lambda r: read("A dog", model=r.model, beams=True), "from 1 to 1000, got True."),
+    "too many": (lambda r: read("A dog", model=r.model, beams=999), "beams must be at most 340"),
+    "model": (lambda r: read("A dog", model=3), "must be a Transformer or the folder of one, got"),
 }
 
 
@@ -328,14 +356,29 @@ def test_a_reading_can_be_copied(reading, copied):
 @pytest.mark.skipif(
     not (SHIPPED / PARAMETERS).is_file(), reason="this checkout has no shipped parameters"
 )
-@pytest.mark.skipif(
-    "__getstate__" not in vars(Int8Matrix), reason="int8 matrices cannot be pickled in this engine"
-)
-def test_a_reading_of_the_shipped_model_can_be_copied():
+@pytest.mark.parametrize("copied", [through_pickle, copy.deepcopy])
+def test_what_the_shipped_model_makes_can_be_copied(copied):
     reading = read("A dog ate the food because it was hungry")
-    other = through_pickle(reading)
-    assert other.translation == reading.translation
-    assert other.ablate(3, 6).after.translated == reading.ablate(3, 6).after.translated
+    expected = reading.ablate(3, 6).after.translated
+    assert copied(reading).ablate(3, 6).after.translated == expected
+    assert copied(reading.ablate(3, 6)).after.translated == expected
+    assert read(reading.sentence, model=copied(reading.model)).translated == reading.translated
+
+
+def test_a_model_can_be_given_by_its_folder(folder):
+    expected = read(SENTENCE, model=load_model(folder)).translated
+    assert read(SENTENCE, model=folder).translated == expected
+    assert read_all([SENTENCE], model=str(folder))[0].translated == expected
+
+
+def test_parameters_too_large_for_float32_are_explained(model):
+    parameters = model.parameters() | {"decoder.norm.bias": np.full(32, 3e38, np.float32)}
+    broken = Transformer.from_parameters(model.config, parameters, model.tokenizer, model.about)
+    with np.errstate(all="ignore"), pytest.raises(ArgumentError) as error:
+        read(SENTENCE, model=broken)
+    assert str(error.value) == (
+        "the model's probabilities must be numbers, got NaN: its parameters are too large."
+    )
 
 
 def test_a_change_of_a_changed_reading_keeps_the_first_change(reading):

@@ -111,7 +111,9 @@ def test_translation_at_its_limit_is_unfinished(model):
 
 
 def test_no_beams_is_an_error():
-    with pytest.raises(ArgumentError, match=r"beams must be a whole number from 1 up, got 0\."):
+    with pytest.raises(
+        ArgumentError, match=r"beams must be a whole number from 1 to 1000, got 0\."
+    ):
         Search(beams=0)
 
 

@@ -8,21 +8,20 @@ component that is a head is itself a sum over the words it looked at, and so on 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
 from regard.blas import one_blas_thread
 from regard.display import TextDisplay
-from regard.errors import ArgumentError
+from regard.errors import ArgumentError, check_choice
 from regard.experiments.selection import check_number
 from regard.typing import Array
 
 SIDES = ("query", "key")
 OPENABLE = ("head", "feed-forward")  # kinds of components that are sums themselves
-ROUNDING = 1e-9  # a head's output differs from its weighted sum by more only if it was changed
 
 
 @dataclass(frozen=True)
@@ -42,8 +41,6 @@ class Component:
 
 
 NORM_BIAS = Component("norm bias")
-FEED_FORWARD_BIAS = Component("feed-forward bias")
-CHANGE_BY_HAND = Component("change by hand")
 
 
 @dataclass(frozen=True)
@@ -61,7 +58,6 @@ class FrozenNorm:
     def from_run(
         cls, gain_e: Array, bias_e: Array, x_te: Array, *, epsilon: float, centred: bool = True
     ) -> FrozenNorm:
-        """The norm as it acts on these vectors."""
         deviation_te = x_te - x_te.mean(axis=-1, keepdims=True) if centred else x_te
         scale_t1 = np.sqrt((deviation_te**2).mean(axis=-1, keepdims=True) + epsilon)
         return cls(gain_e / scale_t1, bias_e, centred)
@@ -105,44 +101,7 @@ class Stream:
         return total
 
     def index(self, component: Component) -> int:
-        """The number of a component."""
         return self.components.index(component)
-
-
-class ResidualStreams(Protocol):
-    """Residual streams of a run whose components can be opened: see ``transformer.residual``."""
-
-    @property
-    def source(self) -> Stream:
-        """The encoder's stream."""
-
-    @property
-    def target(self) -> Stream:
-        """The decoder's stream."""
-
-    def attention(self, part: str, layer: int) -> Any:
-        """Query, key, value, weights and outputs of one attention."""
-
-    def keys_stream(self, part: str) -> Stream:
-        """The stream that a part's keys are read from."""
-
-    def keys_before(self, part: str, layer: int) -> int:
-        """Number of components that the keys of one attention are made of."""
-
-    def key_norm(self, part: str, layer: int) -> FrozenNorm:
-        """The norm before the keys and values of one attention."""
-
-    def matrix(self, part: str, layer: int, name: str, head: int | None = None) -> Array:
-        """w_query, w_key, w_value or w_output of one attention, or one head's share."""
-
-    def feed_forward(self, stack: str, layer: int) -> tuple[Any, Any]:
-        """A feed-forward layer and the norm before it."""
-
-    def frozen(self, norm: Any, x_te: Array) -> FrozenNorm:
-        """A norm as it acts on these vectors."""
-
-    def token_name(self, text: str, position: int) -> str:
-        """A token of the 'source' or the 'target'."""
 
 
 @dataclass(frozen=True)
@@ -168,6 +127,11 @@ class TokenComponent:
         return self.direction_e is not None and self.component.kind in OPENABLE
 
 
+# The inputs of a component, each with its share of the score.
+Share = tuple[TokenComponent, float]
+OpenComponent = Callable[[TokenComponent], Iterator[Share]]
+
+
 @dataclass(frozen=True)
 class ScoreTerm:
     """One term of a score: its value, and what it comes from on the query's and the key's side."""
@@ -184,7 +148,6 @@ class ScoreTerm:
         return any(getattr(self, side).opens for side in sides)
 
     def to_dict(self) -> dict[str, Any]:
-        """The term as JSON values."""
         return {"value": self.value, "query": str(self.query), "key": str(self.key)}
 
 
@@ -212,7 +175,7 @@ class ScoreDecomposition(TextDisplay):
     against: str = ""
     score_against: float = 0.0
     sentence: str = ""
-    streams: ResidualStreams | None = field(default=None, repr=False, compare=False)
+    open_component: OpenComponent | None = field(default=None, repr=False, compare=False)
 
     def because(
         self, term: int | ScoreTerm | None = None, side: str | None = None
@@ -227,22 +190,22 @@ class ScoreDecomposition(TextDisplay):
         side : str, optional
             'query' or 'key': the component to open; the query's where it can be opened.
         """
-        if self.streams is None:
+        if self.open_component is None:
             raise ArgumentError(
                 "the terms of a watched model's score cannot be opened further: that needs a "
                 "reading of the shipped model."
             )
         if side is not None:
-            _check_side(side)
+            check_choice("side", side, SIDES)
         if term is None:
             term = self._largest_open(side)
         elif not isinstance(term, ScoreTerm):
             term = self.terms[check_number("term", term, len(self.terms))]
-        return self._opened(self.streams, term, side)
+        return self._opened(self.open_component, term, side)
 
     def by(self, side: str) -> dict[str, float]:
         """The terms summed by the component of one side, 'query' or 'key'; the largest first."""
-        _check_side(side)
+        check_choice("side", side, SIDES)
         sums: dict[str, float] = {}
         for term in self.terms:
             name = str(getattr(term, side))
@@ -250,7 +213,6 @@ class ScoreDecomposition(TextDisplay):
         return dict(sorted(sums.items(), key=lambda item: -abs(item[1])))
 
     def to_dict(self) -> dict[str, Any]:
-        """The decomposition as JSON values."""
         return {
             "sentence": self.sentence,
             "part": self.part,
@@ -280,7 +242,7 @@ class ScoreDecomposition(TextDisplay):
 
     @one_blas_thread()
     def _opened(
-        self, streams: ResidualStreams, term: ScoreTerm, side: str | None
+        self, open_component: OpenComponent, term: ScoreTerm, side: str | None
     ) -> ScoreDecomposition:
         """The decomposition of one term, by what one of its components is made of."""
         side = side or next((x for x in SIDES if getattr(term, x).opens), "query")
@@ -291,7 +253,7 @@ class ScoreDecomposition(TextDisplay):
         fixed = replace(term.key if side == "query" else term.query, direction_e=None)
         terms = [
             ScoreTerm(value, *((source, fixed) if side == "query" else (fixed, source)))
-            for source, value in _shares(streams, opened)
+            for source, value in open_component(opened)
         ]
         return replace(
             self,
@@ -342,11 +304,6 @@ def sorted_terms(terms: Iterable[ScoreTerm]) -> tuple[ScoreTerm, ...]:
     return tuple(sorted(terms, key=lambda term: -abs(term.value)))
 
 
-def _check_side(side: str) -> None:
-    if side not in SIDES:
-        raise ArgumentError(f"side must be 'query' or 'key', got {side!r}.")
-
-
 def _closed(source: TokenComponent) -> str:
     if source.component.kind in OPENABLE:
         return (
@@ -357,68 +314,3 @@ def _closed(source: TokenComponent) -> str:
         f"because needs a head or a feed-forward layer to go further down, but {source} is where "
         "it begins: take another term."
     )
-
-
-Share = tuple[TokenComponent, float]
-
-
-def _shares(streams: ResidualStreams, source: TokenComponent) -> Iterator[Share]:
-    """Inputs of one component, each with its share of the score."""
-    if source.component.kind == "head":
-        return _head_shares(streams, source)
-    return _feed_forward_shares(streams, source)
-
-
-def _head_shares(streams: ResidualStreams, source: TokenComponent) -> Iterator[Share]:
-    """By the words that the head looked at, and by the components of each word's value."""
-    component, direction_e = source.component, source.direction_e
-    part, layer, head = component.part, component.layer, component.head
-    result = streams.attention(part, layer)
-    direction_d = streams.matrix(part, layer, "w_output", head) @ direction_e
-    weights_k = result.weights_bhqk[0, head, source.position]
-    value_e = streams.matrix(part, layer, "w_value", head) @ direction_d
-    norm, stream = streams.key_norm(part, layer), streams.keys_stream(part)
-    number = streams.keys_before(part, layer)
-    pulled_ke = norm.pull_back(np.broadcast_to(value_e, norm.factor_te.shape))
-    text = "source" if stream is streams.source else "target"
-    for key, weight in enumerate(weights_k):
-        if weight > 0:
-            word = streams.token_name(text, key)
-            yield from _stream_shares(stream, number, (text, key, word), weight * pulled_ke[key])
-            bias = float(weight * (norm.bias_e @ value_e))
-            yield TokenComponent(text, key, word, NORM_BIAS), bias
-    # Ablated and patched heads wrote something else than their weighted sum.
-    own_d = weights_k @ result.value_bhkd[0, head]
-    by_hand = float((result.output_bhqd[0, head, source.position] - own_d) @ direction_d)
-    if abs(by_hand) > ROUNDING:
-        yield replace(source, component=CHANGE_BY_HAND, direction_e=None), by_hand
-
-
-def _feed_forward_shares(streams: ResidualStreams, source: TokenComponent) -> Iterator[Share]:
-    """By the components before it at the same word, the relu frozen."""
-    component = source.component
-    stream = streams.source if source.text == "source" else streams.target
-    feed_forward, norm = streams.feed_forward(component.part, component.layer)
-    number = stream.index(component)
-    x_te = stream.x_te(number)
-    normed_e = norm(x_te)[source.position]
-    w_in, w_out = np.asarray(feed_forward.w_in), np.asarray(feed_forward.w_out)
-    active_f = normed_e @ w_in + feed_forward.b_in > 0
-    direction_f: Array = active_f * (w_out @ source.direction_e)
-    direction_e = w_in @ direction_f
-    frozen = streams.frozen(norm, x_te)
-    pulled_e = frozen.pull_back(direction_e[None])[source.position]
-    at = (source.text, source.position, source.word)
-    yield from _stream_shares(stream, number, at, pulled_e)
-    yield TokenComponent(*at, NORM_BIAS), float(frozen.bias_e @ direction_e)
-    bias = feed_forward.b_in @ direction_f + feed_forward.b_out @ source.direction_e
-    yield TokenComponent(*at, FEED_FORWARD_BIAS), float(bias)
-
-
-def _stream_shares(
-    stream: Stream, number: int, at: tuple[str, int, str], direction_e: Array
-) -> Iterator[Share]:
-    """The components of one token's stream, each with its product with a direction."""
-    shares_n = stream.written_nte[:number, at[1]] @ direction_e
-    for component, share in zip(stream.components[:number], shares_n.tolist(), strict=True):
-        yield TokenComponent(*at, component, direction_e), share

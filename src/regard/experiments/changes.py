@@ -7,7 +7,7 @@ model or the tensors of a watched one.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, TypeVar
 
@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from regard.display import percent
-from regard.errors import ArgumentError, count
+from regard.errors import ArgumentError, check_choice, count
 from regard.experiments.selection import HeadSelection, Numbers, Positions, Word, word_tokens
 from regard.text.words import TokenizedText
 from regard.typing import Array
@@ -152,11 +152,9 @@ class KnockOut:
     order: ClassVar[int] = 0
 
     def act(self, attention: ChangeableAttention) -> None:
-        """Mask the keys of all words."""
         attention.hide(attention.index(self.heads), self.tokens(attention.key_text))
 
     def tokens(self, text: TokenizedText) -> Positions:
-        """Positions of the tokens of all words."""
         return np.concatenate([word_tokens(text, word)[1] for word in self.words])
 
     def describe(self, adapter: ModelAdapter, run: Any) -> str:
@@ -172,7 +170,6 @@ class KnockOut:
         return f"{str(self.heads).replace('every head', 'no head')} may look at {words}"
 
     def to_dict(self) -> dict[str, Any]:
-        """The change as JSON values."""
         return {"change": "knock_out", "words": list(self.words), **self.heads.to_dict()}
 
 
@@ -191,7 +188,6 @@ class Redirect:
             raise ArgumentError(f"weight must be a number from 0 to 1, got {self.weight!r}.")
 
     def act(self, attention: ChangeableAttention) -> None:
-        """Rewrite the row at every token of the word."""
         query = word_tokens(attention.query_text, self.word)
         key = word_tokens(attention.key_text, self.to)
         attention.redirect(attention.index(self.heads), query, key, float(self.weight))
@@ -208,7 +204,6 @@ class Redirect:
         return text if before is None else f"{text} (before: {percent(before)})"
 
     def to_dict(self) -> dict[str, Any]:
-        """The change as JSON values."""
         return {
             "change": "redirect",
             "word": self.word,
@@ -228,7 +223,6 @@ class Patch:
     order: ClassVar[int] = 2
 
     def act(self, attention: ChangeableAttention) -> None:
-        """Overwrite head outputs with those of the other run, position by position."""
         rows, sources = attention.matching_positions(self.other, self.word)
         if not len(rows):
             return
@@ -238,16 +232,13 @@ class Patch:
 
     def describe(self, adapter: ModelAdapter, run: Any) -> str:
         """As in: encoder layer 3, head 6 writes what it wrote in "A cat ...", at it."""
+        text = f"{self.heads} writes what it wrote in {self.other.described}"
+        if self.word is None:
+            return text
         part = self.heads.parts[0] if self.heads.parts else None
-        at = (
-            ""
-            if self.word is None
-            else f", at {adapter.word_name(run, part, self.word, is_query=True)}"
-        )
-        return f"{self.heads} writes what it wrote in {self.other.described}{at}"
+        return f"{text}, at {adapter.word_name(run, part, self.word, is_query=True)}"
 
     def to_dict(self) -> dict[str, Any]:
-        """The change as JSON values."""
         word = {} if self.word is None else {"word": self.word}
         other = self.other.described.strip('"')
         return {"change": "patch", "other": other, **self.heads.to_dict(), **word}
@@ -267,7 +258,6 @@ class Ablate:
     order: ClassVar[int] = 3
 
     def act(self, attention: ChangeableAttention) -> None:
-        """Overwrite the outputs of the heads at every position."""
         index = attention.index(self.heads)
         if self.means is None:
             attention.write(index, None, 0)
@@ -282,7 +272,6 @@ class Ablate:
         return f"{self.heads} writes its mean over {count(self.texts, 'other text')}"
 
     def to_dict(self) -> dict[str, Any]:
-        """The change as JSON values."""
         over = {"over": list(self.over)} if self.over else {}
         to = "zero" if self.means is None else "mean"
         return {"change": "ablate", **self.heads.to_dict(), "to": to, **over}
@@ -307,9 +296,7 @@ class Replace:
 
 def check_ablation(to: str) -> str:
     """Raise an ArgumentError unless this is 'zero' or 'mean'."""
-    if to not in ("zero", "mean"):
-        raise ArgumentError(f"to must be 'zero' or 'mean', got {to!r}.")
-    return to
+    return check_choice("to", to, ("zero", "mean"))
 
 
 def redirected(weights: Array, columns: Sequence[int] | NDArray[np.int64], weight: float) -> Array:
@@ -421,9 +408,7 @@ class Changeable(Generic[Result]):
         heads = run._select(part, layer, head)
         if check_ablation(to) == "zero":
             return run._add(Ablate(heads))
-        if isinstance(over, str) or (over is not None and not over):
-            raise ArgumentError("over must be a list of at least one text.")
-        texts = tuple(over or ())
+        texts = () if over is None else _checked_texts(over)
         means = run._mean_outputs(texts or SENTENCES)
         return run._add(Ablate(heads, means, len(texts or SENTENCES), texts))
 
@@ -479,6 +464,10 @@ class ChangeableText(Changeable["Experiment"]):
 
     def replace(self, word: str | int, by: str) -> Experiment:
         """Read the text with one word replaced by another, or by several."""
+        if word is None:
+            raise ArgumentError("replace needs a word, got None: try replace_sentence.")
+        if not isinstance(by, str):
+            raise ArgumentError(f"by must be text, got {by!r}.")
         return self.experiment._replaced(word, by)
 
     def replace_sentence(self, sentence: str) -> Experiment:
@@ -492,6 +481,13 @@ class ChangeableText(Changeable["Experiment"]):
 
     def _changeable(self) -> Experiment:
         return self.experiment
+
+
+def _checked_texts(over: Any) -> tuple[str, ...]:
+    texts = () if isinstance(over, str) or not isinstance(over, Iterable) else tuple(over)
+    if not texts or not all(isinstance(text, str) for text in texts):
+        raise ArgumentError(f"over must be a list of at least one text, got {over!r}.")
+    return texts
 
 
 def acting(changes: Sequence[Change], part: str, layer: int) -> list[Change]:

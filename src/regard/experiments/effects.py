@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from regard.display import TextDisplay, render
+from regard.errors import ArgumentError, check_choice
 from regard.typing import Array
 
 if TYPE_CHECKING:
@@ -76,7 +77,6 @@ class Effects(TextDisplay):
 
     @property
     def ids(self) -> tuple[int, int]:
-        """Numbers of the two tokens."""
         return self.choice.tokens
 
     @property
@@ -104,9 +104,10 @@ class Effects(TextDisplay):
 
     def grid(self, part: str, *, direct: bool = False) -> NDArray[np.float64]:
         """effect_lh of one part, or the formula's."""
+        check_choice("part", part, self.parts)
         table = self.direct_by_layer if direct else self.by_layer
         if table is None:
-            raise ValueError("there are no direct effects of a watched model")
+            raise ArgumentError("direct effects need a reading of the shipped model.")
         return np.stack([effect_h for key, effect_h in table.items() if key[0] == part])
 
     @cached_property
@@ -139,7 +140,6 @@ class Effects(TextDisplay):
         return picture
 
     def to_dict(self) -> dict[str, Any]:
-        """The effects as JSON values."""
         values: dict[str, Any] = {
             "of": self.of,
             "against": self.against,

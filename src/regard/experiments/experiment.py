@@ -13,12 +13,7 @@ from numpy.typing import NDArray
 
 from regard.display import NotebookDisplay, render
 from regard.errors import ArgumentError
-from regard.experiments.changes import (
-    Change,
-    ChangeableText,
-    HeadOutputs,
-    Replace,
-)
+from regard.experiments.changes import Change, ChangeableText, HeadOutputs, Replace
 from regard.experiments.selection import HeadSelection, Numbers, Word
 from regard.typing import Array
 
@@ -44,7 +39,6 @@ class WordProbability:
     id: int = -1
 
     def to_dict(self) -> dict[str, Any]:
-        """The word and its probabilities as JSON values."""
         return {"word": self.word, "before": self.before, "after": self.after}
 
 
@@ -336,6 +330,8 @@ def likeliest_tokens(
     position: int | None = None,
 ) -> tuple[WordProbability, ...]:
     """The likeliest next tokens of either run, with their probabilities in both."""
+    if not isinstance(number, int) or number < 1:
+        raise ArgumentError(f"number must be a whole number from 1 up, got {number!r}.")
     both_v = [adapter.next_probabilities(run, sentence, position) for run in (before, after)]
     best = [np.argsort(-x, kind="stable")[:number].tolist() for x in both_v]
     chosen = sorted({*best[0], *best[1]}, key=lambda i: -max(x[i] for x in both_v))

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from regard.errors import ArgumentError
+from regard.errors import ArgumentError, check_choice
 from regard.heads.links import single_word
 from regard.text.words import TokenizedText
 
@@ -22,8 +22,7 @@ PARTS = ("encoder", "decoder", "cross")
 
 def check_part(part: str) -> None:
     """Raise an ArgumentError unless this is one of PARTS."""
-    if part not in PARTS:
-        raise ArgumentError(f"part must be 'encoder', 'decoder' or 'cross', got {part!r}.")
+    check_choice("part", part, PARTS)
 
 
 def check_number(name: str, number: Any, total: int) -> int:
@@ -99,7 +98,6 @@ class HeadSelection:
         return self.layers[0], self.heads[0]
 
     def to_dict(self) -> dict[str, Any]:
-        """Part, layer and head as JSON values, as far as they are restricted."""
         values: dict[str, Any] = {}
         if self.parts is not None:
             values["part" if len(self.parts) == 1 else "parts"] = _json(self.parts)

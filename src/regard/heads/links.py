@@ -38,7 +38,6 @@ class Link(TextDisplay):
 
     @property
     def excess(self) -> float:
-        """Weight above the usual one."""
         return self.weight - self.usual
 
     @property
@@ -97,6 +96,8 @@ def word_position(words: Sequence[str], word: str | int) -> int:
                 f"the word must be a number from 0 to {len(words) - 1}, got {word}."
             )
         return int(word) % len(words)
+    if not isinstance(word, str):
+        raise ArgumentError(f"the word must be text or a number from 0, got {word!r}.")
     name, _, number = word.rpartition("#") if "#" in word.strip("#") else (word, "", "1")
     matches = [i for i, x in enumerate(words) if x.casefold() == name.strip().casefold()]
     if not number.isdecimal() or not 1 <= int(number) <= len(matches):

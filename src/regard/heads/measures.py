@@ -25,13 +25,7 @@ from regard.engine.observe import observe_problem
 from regard.engine.profile import BANDS, at_distance, sum_by_band, sum_by_distance
 from regard.engine.visibility import Visibility
 from regard.errors import ArgumentError, NotAskedError, count
-from regard.heads.repeats import (
-    RepeatPairs,
-    Sums,
-    pair_sums,
-    repeat_sums,
-    repeat_sums_from_weights,
-)
+from regard.heads.repeats import RepeatPairs, Sums, pair_sums, repeat_sums, repeat_sums_from_weights
 from regard.typing import Array
 
 

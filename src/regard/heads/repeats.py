@@ -131,7 +131,8 @@ def repeat_sums(
     """
     sums_hn3 = None if tokens_k is None else problem.device_repeats(tokens_k)
     if sums_hn3 is not None:
-        return dict(zip(SHIFTS, _by_name(as_array(sums_hn3)), strict=True))
+        by_name = [(a, b, c) for a, b, c in np.moveaxis(as_array(sums_hn3), 0, -1)]
+        return dict(zip(SHIFTS, by_name, strict=True))
     visibility = problem.visibility
     if tokens_k is not None and visibility.is_band and problem.device_weights is None:
         repeated = _repeated_tokens(tokens_k.tobytes(), replace(visibility, leading=()))
@@ -226,10 +227,6 @@ def _sums_in_band(
     every = np.ones(problem.heads)
     uniform_nh, queries_nh = (x[:, None] * every for x in (repeated.uniform_n, repeated.queries_n))
     return dict(zip(SHIFTS, zip(weight_nh, uniform_nh, queries_nh, strict=True), strict=True))
-
-
-def _by_name(sums_hn3: Array) -> list[Sums]:
-    return [(a, b, c) for a, b, c in np.moveaxis(sums_hn3, 0, -1)]
 
 
 @lru_cache(maxsize=16)

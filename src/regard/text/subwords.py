@@ -115,7 +115,6 @@ class UnigramModel:
 
     @classmethod
     def from_file(cls, path: Path) -> UnigramModel:
-        """Read a model as SentencePiece writes it."""
         if not path.is_file():
             raise FileError(
                 f"no SentencePiece model at {path}: copy the tokens.model that was made with the "
@@ -152,11 +151,9 @@ class UnigramModel:
 
     @property
     def vocabulary(self) -> int:
-        """The number of pieces."""
         return len(self.pieces)
 
     def piece(self, token: int) -> str:
-        """One piece as it is written in the vocabulary."""
         return self.pieces[token]
 
     def normalise(self, text: str) -> str:

@@ -62,15 +62,12 @@ class WordTokenizer:
         return {word: i for i, word in enumerate(self.words)}
 
     def encode(self, text: str) -> list[int]:
-        """The id of each word; 1 for a word that is not in the vocabulary."""
         return [self._ids.get(word, 1) for word in text.split()]
 
     def decode(self, ids: Sequence[int]) -> str:
-        """The words, joined by spaces."""
         return " ".join(self.words[i] for i in ids)
 
     def piece(self, token: int) -> str:
-        """The word with the mark of a word's start."""
         return SPACE + self.words[token]
 
 

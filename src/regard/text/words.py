@@ -10,10 +10,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from regard.errors import ArgumentError
+from regard.errors import check_choice
 from regard.text.tokens import MARKS, SPACE, Tokenizer, special_name
 
 CONTINUATION = "##"  # WordPiece marks continuations; the others mark where a word begins
+UNITS = ("words", "tokens")
 WORD_STARTS = ("Ġ", "▁", "Ċ", "ĉ")
 _MARK = r"\.\.\.|[.,?!;:\"()]"
 _WORDS = re.compile(rf"{_MARK}|[^\s.,?!;:\"()]+")
@@ -43,9 +44,7 @@ class TokenizedText:
 
     def names(self, by: str) -> tuple[str, ...]:
         """The words or the tokens, as ``by`` says."""
-        if by not in ("words", "tokens"):
-            raise ArgumentError(f"by must be 'words' or 'tokens', got {by!r}.")
-        return self.words if by == "words" else self.tokens
+        return self.words if check_choice("by", by, UNITS) == "words" else self.tokens
 
     @property
     def membership_wt(self) -> NDArray[np.float64]:
@@ -112,7 +111,9 @@ def tokenized_ids(tokenizer: Any, ids: Sequence[int] | None, length: int) -> Tok
     if tokenizer is None or ids is None:
         names = tuple(str(i) for i in range(length))
         return TokenizedText(names, names, names, tuple(range(length)))
-    pieces = [_piece(tokenizer, int(token)) for token in ids]
+    pieces = [
+        str(tokenizer.convert_ids_to_tokens(int(token))) if token >= 0 else "?" for token in ids
+    ]
     special_ids = set(getattr(tokenizer, "all_special_ids", ()))
     special = [int(token) in special_ids for token in ids]
     of_token, groups = [], []
@@ -164,10 +165,6 @@ def _word_text(tokenizer: Tokenizer, ids: Sequence[int]) -> str:
 def _token_name(piece: str, first: bool) -> str:
     text = piece.removeprefix(SPACE) or SPACE
     return text if first or piece.startswith(SPACE) else f"+{text}"
-
-
-def _piece(tokenizer: Any, token: int) -> str:
-    return "?" if token < 0 else str(tokenizer.convert_ids_to_tokens(token))
 
 
 def _decoded(tokenizer: Any, *pieces: str, first: bool = True, special: bool = False) -> str:

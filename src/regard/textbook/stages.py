@@ -38,12 +38,10 @@ class AttentionInputs:
 
     @property
     def queries(self) -> int:
-        """The number of queries."""
         return int(self.query.shape[-2])
 
     @property
     def keys(self) -> int:
-        """The number of keys."""
         return int(self.key.shape[-2])
 
 
@@ -223,7 +221,6 @@ class Stages:
     logsumexp: Stage = natural_logsumexp
 
     def changes(self) -> dict[str, Stage]:
-        """The stages that differ from the specification."""
         return {
             stage.name: getattr(self, stage.name)
             for stage in fields(self)

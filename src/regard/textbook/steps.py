@@ -107,7 +107,7 @@ def to_dict(steps: Steps) -> dict[str, Any]:
     stages = steps.stages()
     return {
         "words": [list(w) if isinstance(w, tuple) else w for w in steps.words],
-        "parameters": {x: lists(getattr(steps, x)) for x in PARAMETERS if _is_present(steps, x)},
+        "parameters": {x: lists(y) for x in PARAMETERS if (y := getattr(steps, x)) is not None},
         "shapes": {name: list(stage.shape) for name, stage in stages.items()},
         "stages": {name: lists(stage) for name, stage in stages.items()},
     }
@@ -122,10 +122,6 @@ def lists(value: NDArray[Any] | float) -> Any:
     if isinstance(value, np.ndarray):
         return [lists(part) for part in value] if value.ndim else lists(float(value))
     return float(value) if math.isfinite(value) else str(float(value))
-
-
-def _is_present(steps: Steps, name: str) -> bool:
-    return getattr(steps, name) is not None
 
 
 STAGES = ("x", "query", "key", "value", "scores", "scaled", "capped", "masked", "weights", "sums",

@@ -205,7 +205,7 @@ def _masked_bound(steps: Steps, stage: str) -> Float64Array:
 
 def _weights_bound(steps: Steps, stage: str) -> Float64Array:
     """p / (1 - p) changes by the factor e^(change of two scores), so p by p (1 - p) times that."""
-    last = next(x for x in ("masked", "capped", "scaled") if getattr(steps, x) is not None)
+    last = _last_scores(steps)
     scores, bound = steps.stages()[last], error_bounds(steps, last)
     sizes = np.where(np.isfinite(scores), abs(scores), 0.0)
     size = np.minimum(sizes.max(axis=-1, keepdims=True, initial=0.0), MAX_WRITTEN_SCORE)
@@ -342,7 +342,6 @@ class Cell:
 
     @property
     def names(self) -> tuple[str, str]:
-        """The names of the row and the column."""
         rows, columns = self.matrix(self.stage).shape
         row = labels(self.steps, rows, self.sentence)[self.row]
         if self.stage not in BETWEEN_WORDS:
@@ -434,7 +433,7 @@ def _masked(cell: Cell) -> Expression:
 
 
 def _weights(cell: Cell) -> Expression:
-    before = _last_scores(cell)
+    before = _last_scores(cell.steps)
     scores = cell.bounded(before).at(cell.row)
     if not np.isfinite(scores.values).any():
         return _constant(0.0, "nothing to look at", f"{cell.names[0]} may look at nothing")
@@ -466,8 +465,8 @@ def _output(cell: Cell) -> Expression:
     return _stored_value(float(value), "sums", note, float(noise))
 
 
-def _last_scores(cell: Cell) -> str:
-    return next(x for x in ("masked", "capped", "scaled") if getattr(cell.steps, x) is not None)
+def _last_scores(steps: Steps) -> str:
+    return next(x for x in ("masked", "capped", "scaled") if getattr(steps, x) is not None)
 
 
 def _hidden(cell: Cell) -> str:

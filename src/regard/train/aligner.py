@@ -45,9 +45,7 @@ Progress = Callable[[float], None]
 
 
 def align(
-    pairs: Sequence[Pair],
-    settings: AlignerSettings | None = None,
-    progress: Progress | None = None,
+    pairs: Sequence[Pair], settings: AlignerSettings | None = None, progress: Progress | None = None
 ) -> list[MarkedPair]:
     """Word links of sentence pairs, learnt from these pairs alone.
 
@@ -116,7 +114,6 @@ class Counts:
         self.jumps = np.zeros(2 * MAX_WORDS + 1)
 
     def add(self, posteriors: Posteriors, words_bq: NDArray[np.int32]) -> None:
-        """Add those of one block."""
         weights = posteriors.null_bq.ravel()
         self.null += np.bincount(words_bq.ravel(), weights, len(self.null))
         k = np.arange(len(posteriors.first_k))
@@ -286,7 +283,6 @@ class SentenceBlock:
 
     @property
     def shape(self) -> tuple[int, int, int]:
-        """Pairs, target words and source words."""
         pairs, targets = self.target_bq.shape
         return pairs, targets, self.source_bk.shape[1]
 
@@ -317,7 +313,6 @@ class Cells:
 
     @property
     def target_counts(self) -> Int64Array:
-        """How often each target word occurs."""
         words = [block.target_bq.ravel() for slab in self.slabs for block in slab]
         return np.bincount(np.concatenate(words), minlength=self.targets)
 
@@ -470,10 +465,7 @@ def lexical_posteriors(emission_bqk: Float32Array, null_bq: Float32Array) -> Pos
 
 
 def markov_posteriors(
-    emission_bqk: Float32Array,
-    null_bq: Float32Array,
-    first_k: Float32Array,
-    next_kk: Float32Array,
+    emission_bqk: Float32Array, null_bq: Float32Array, first_k: Float32Array, next_kk: Float32Array
 ) -> Posteriors:
     """Posteriors by the forward-backward algorithm.
 

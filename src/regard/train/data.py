@@ -58,7 +58,6 @@ class MarkedPair(NamedTuple):
 
     @property
     def pair(self) -> Pair:
-        """The two sentences alone."""
         return self.source, self.target
 
 
@@ -207,14 +206,12 @@ class Ragged:
 
     @property
     def lengths(self) -> np.ndarray:
-        """Tokens of each sentence."""
         return np.diff(self.starts)
 
     def __len__(self) -> int:
         return len(self.starts) - 1
 
     def take(self, rows: np.ndarray) -> Ragged:
-        """The sentences at `rows`, in that order."""
         lengths = self.lengths[rows]
         starts = np.concatenate([[0], np.cumsum(lengths)])
         indices = np.arange(starts[-1]) + np.repeat(self.starts[rows] - starts[:-1], lengths)
@@ -250,7 +247,6 @@ class EncodedPairs:
         return len(self.source)
 
     def take(self, rows: np.ndarray) -> EncodedPairs:
-        """The pairs at `rows`, in that order."""
         return EncodedPairs(self.source.take(rows), self.target.take(rows), self.links.take(rows))
 
 

@@ -41,7 +41,6 @@ class Dataset:
 
     @classmethod
     def from_pairs(cls, pairs: EncodedPairs, chance: float = 1.0) -> Dataset:
-        """Pairs with the same chance."""
         return cls(pairs, np.full(len(pairs), chance, dtype=np.float32))
 
     def draw(self, rng: np.random.Generator) -> EncodedPairs:
@@ -123,10 +122,7 @@ def matching(pairs: list[Pair], corpus: Corpus) -> np.ndarray:
 
 
 def _encoded(
-    pairs: list[Pair],
-    links: Ragged,
-    corpus: Corpus,
-    tokens: sentencepiece.SentencePieceProcessor,
+    pairs: list[Pair], links: Ragged, corpus: Corpus, tokens: sentencepiece.SentencePieceProcessor
 ) -> list[EncodedPairs]:
     encoded = encode_pairs(tokens, pairs)
     source = encoded.source

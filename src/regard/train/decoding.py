@@ -112,7 +112,6 @@ class TorchStepDecoder:
         return times(output_n1e, source.layer["cross_attention.w_output"])
 
     def reorder(self, rows_n: Tensor) -> None:
-        """Take row i from what was row rows_n[i]; sentences without a row are dropped."""
         for cache in self.caches:
             cache.key_nhkd, cache.value_nhkd = cache.key_nhkd[rows_n], cache.value_nhkd[rows_n]
         active_b = rows_n[:: self.beams] // self.beams
@@ -142,12 +141,10 @@ class Ensemble:
         return scores_nv
 
     def best_next(self, token_n: Numbers, number: int) -> tuple[Array, Numbers]:
-        """Log-probabilities and tokens of the likeliest continuations, chosen on the device."""
         best_nk, token_nk = self.scores(token_n).topk(number)
         return best_nk.cpu().numpy(), token_nk.cpu().numpy()
 
     def reorder(self, rows_n: Numbers) -> None:
-        """Take row i from what was row rows_n[i]; sentences without a row are dropped."""
         rows = torch.from_numpy(rows_n).to(self.device)
         for decoder in self.decoders:
             decoder.reorder(rows)

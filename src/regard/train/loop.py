@@ -55,6 +55,7 @@ from regard.train.step import (
     save_state,
     set_learning_rate,
     step_function,
+    to_device,
     train_only,
 )
 from regard.transformer.config import Config
@@ -236,14 +237,13 @@ def _remaining_batches(epoch: Epoch, state: State, device: torch.device) -> Iter
 
 
 def on_device(batch: PackedBatch, device: torch.device) -> PackedTensors:
-    """The tensors of a batch; from pinned memory, so that the copy does not block."""
-    source, given = (SideTensors(*(_to(x, device) for x in side)) for side in batch[:2])
-    return PackedTensors(source, given, _to(batch.labels_bt, device))
+    """The tensors of a batch."""
 
+    def to(array: np.ndarray) -> Tensor:
+        return to_device(torch.from_numpy(np.ascontiguousarray(array)), device)
 
-def _to(array: np.ndarray, device: torch.device) -> Tensor:
-    tensor = torch.from_numpy(np.ascontiguousarray(array))
-    return tensor.pin_memory().to(device, non_blocking=True) if device.type == "cuda" else tensor
+    source, given = (SideTensors(*map(to, side)) for side in batch[:2])
+    return PackedTensors(source, given, to(batch.labels_bt))
 
 
 class Meter:
@@ -264,7 +264,6 @@ class Meter:
         return time.monotonic() - self.began
 
     def set_learning_rate(self, done: float) -> None:
-        """Set the optimiser's learning rate."""
         # Adam's very first steps are of full size whatever the gradient, so they start small.
         rate = max(learning_rate(self.part, done), 1e-3 * self.part.learning_rate)
         set_learning_rate(self.state, rate)
@@ -289,7 +288,6 @@ class Meter:
             self.save()
 
     def report(self, done: float) -> None:
-        """Write a point of the loss curve."""
         state = self.state
         loss, *taught = torch.stack(self.losses).mean(0).tolist()
         if not np.isfinite(loss):

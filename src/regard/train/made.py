@@ -19,14 +19,7 @@ from regard.train.data import (
     write_pairs,
 )
 from regard.train.decoding import Translator
-from regard.train.recipe import (
-    ALIGNMENT,
-    Corpus,
-    Round,
-    TrainingJob,
-    is_generator,
-    load_generator,
-)
+from regard.train.recipe import ALIGNMENT, Corpus, Round, TrainingJob, is_generator, load_generator
 
 # Enough to teach a head by, aligned in a minute of one core.
 MAX_ALIGNED_PAIRS = 240_000
@@ -60,15 +53,9 @@ def sensible(pair: Pair) -> bool:
     copied = source == target and len(source.split()) > 2
     longer, shorter = max(len(source), len(target)), min(len(source), len(target))
     too_long = longer > 2.5 * shorter + 12
-    return not (copied or too_long or _repeats_a_word(target.lower().split()))
-
-
-def _repeats_a_word(words: Sequence[str]) -> bool:
-    return any(len(set(run)) == 1 for run in _windows(words, 4))
-
-
-def _windows(words: Sequence[str], width: int) -> Iterable[Sequence[str]]:
-    return (words[start : start + width] for start in range(len(words) - width + 1))
+    words = target.lower().split()
+    repeats_a_word = any(len(set(words[at : at + 4])) == 1 for at in range(len(words) - 3))
+    return not (copied or too_long or repeats_a_word)
 
 
 def make_translations(job: TrainingJob, part: Round, translator: Callable[[], Translator]) -> None:

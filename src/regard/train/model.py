@@ -116,19 +116,6 @@ def encoder_layer(x_bte: Tensor, layer: Tensors, heads: int, mask: Tensor | None
     return feed_forward_sublayer(x_bte, layer, 0.0)
 
 
-def decoder_layer(
-    x_bte: Tensor, memory_bke: Tensor, layer: Tensors, heads: int, mask: Tensor | None = None
-) -> Tensor:
-    """One decoder: an encoder that sees no later token, with cross-attention in the middle."""
-    attend = partial(F.scaled_dot_product_attention, is_causal=True)
-    mode = AttentionMode("self_attention", heads, attend)
-    x_bte, _ = attention_sublayer(x_bte, None, layer, mode, 0.0)
-    attend = partial(F.scaled_dot_product_attention, attn_mask=mask)
-    mode = AttentionMode("cross_attention", heads, attend)
-    x_bte, _ = attention_sublayer(x_bte, memory_bke, layer, mode, 0.0)
-    return feed_forward_sublayer(x_bte, layer, 0.0)
-
-
 @dataclass(frozen=True)
 class RunMode:
     """Precision, dropout and label smoothing of a run."""
@@ -163,24 +150,21 @@ def run_encoder(
     return norm(x_bte, parameters, "encoder.norm")
 
 
-def run_decoder(
-    parameters: Tensors, config: Config, given_bt: Tensor, memory: tuple[Tensor, Any], mode: RunMode
-) -> Tensor:
-    """The given target tokens after all decoders, each position knowing those before it."""
+def logits(parameters: Tensors, config: Config, source_bt: Tensor, given_bt: Tensor) -> Tensor:
+    """logits_btv: how likely each vocabulary entry is to follow, before the softmax."""
+    mode, mask = RunMode(dtype=parameters["embedding"].dtype), source_mask(source_bt)
+    memory_bke = run_encoder(parameters, config, source_bt, mode, mask)
+    causal = partial(F.scaled_dot_product_attention, is_causal=True)
+    masked = partial(F.scaled_dot_product_attention, attn_mask=mask)
+    self_attention = AttentionMode("self_attention", config.heads, causal)
+    cross_attention = AttentionMode("cross_attention", config.heads, masked)
     x_bte = embed(parameters, given_bt, mode)
     for number in range(config.layers):
         layer = part(parameters, f"decoder.{number}.")
-        x_bte = decoder_layer(x_bte, memory[0], layer, config.heads, memory[1])
-    return norm(x_bte, parameters, "decoder.norm")
-
-
-def logits(parameters: Tensors, config: Config, source_bt: Tensor, given_bt: Tensor) -> Tensor:
-    """logits_btv: how likely each vocabulary entry is to follow, before the softmax."""
-    mode = RunMode(dtype=parameters["embedding"].dtype)
-    mask = source_mask(source_bt)
-    memory_bke = run_encoder(parameters, config, source_bt, mode, mask)
-    x_bte = run_decoder(parameters, config, given_bt, (memory_bke, mask), mode)
-    return x_bte @ parameters["embedding"].t()
+        x_bte, _ = attention_sublayer(x_bte, None, layer, self_attention, 0.0)
+        x_bte, _ = attention_sublayer(x_bte, memory_bke, layer, cross_attention, 0.0)
+        x_bte = feed_forward_sublayer(x_bte, layer, 0.0)
+    return norm(x_bte, parameters, "decoder.norm") @ parameters["embedding"].t()
 
 
 def source_mask(source_bt: Tensor) -> Tensor:

@@ -273,7 +273,6 @@ class TrainingText:
 
     @property
     def files(self) -> tuple[Path, ...]:
-        """All files."""
         return (*self.source, *self.target, *([self.valid] if self.valid else []))
 
 
@@ -296,7 +295,6 @@ class TrainingJob:
 
     @property
     def corpora(self) -> list[Corpus]:
-        """The corpora of all rounds."""
         return [corpus for part in self.rounds for corpus in part.corpora]
 
     @property

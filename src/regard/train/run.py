@@ -53,7 +53,6 @@ class References:
     references: tuple[tuple[str, ...], ...]
 
     def first(self, count: int) -> References:
-        """An even selection of at most `count` sentences."""
         step = max(1, len(self.sources) // count)
         chosen = slice(0, step * count, step)
         return References(self.sources[chosen], self.references[chosen])
@@ -138,10 +137,7 @@ def prepare(job: TrainingJob) -> None:
 
 
 def follow(
-    job: TrainingJob,
-    part: Round,
-    parameters: Tensors,
-    tokens: sentencepiece.SentencePieceProcessor,
+    job: TrainingJob, part: Round, parameters: Tensors, tokens: sentencepiece.SentencePieceProcessor
 ) -> tuple[Tensors, list[Point]]:
     """Train one round; its parameters and its curve."""
     tables = word_table(tokens), word_table(tokens, elisions=True)

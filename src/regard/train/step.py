@@ -60,7 +60,7 @@ def step_function(
 
     def take(batch: DeviceBatch) -> Tensor:
         factors = loss_factors(state.step, batch.filled, hyperparameters.taught, translated)
-        return run(batch.tensors, _to_device(factors, state.parameters["embedding"].device))
+        return run(batch.tensors, to_device(factors, state.parameters["embedding"].device))
 
     return take
 
@@ -118,7 +118,6 @@ class StepGraph:
         self.losses: Tensor | None = None
 
     def __call__(self, tensors: PackedTensors, factors: Tensor) -> Tensor:
-        """Take a step with these tensors."""
         self.calls += 1
         if self.calls <= _WARM_UP_STEPS:
             return self._on_own_stream(tensors, factors)
@@ -160,7 +159,8 @@ def _flat(tensors: PackedTensors, factors: Tensor) -> list[Tensor]:
     return [*tensors.source, *tensors.given, tensors.labels_bt, factors]
 
 
-def _to_device(tensor: Tensor, device: torch.device) -> Tensor:
+def to_device(tensor: Tensor, device: torch.device) -> Tensor:
+    """The tensor on the device; from pinned memory, so that the copy does not block."""
     return tensor.pin_memory().to(device, non_blocking=True) if device.type == "cuda" else tensor
 
 
@@ -340,7 +340,6 @@ class Muon(torch.optim.Optimizer):  # type: ignore[misc]
 
     @torch.no_grad()  # type: ignore[untyped-decorator]
     def step(self, closure: Any = None) -> None:
-        """Update every matrix that has a gradient."""
         for group in self.param_groups:
             by_shape: dict[torch.Size, list[Tensor]] = defaultdict(list)
             for matrix in group["params"]:
@@ -377,12 +376,10 @@ class MuonAdamW:
             part.state = self.state
 
     def step(self) -> None:
-        """One step of both."""
         for part in self.parts:
             part.step()
 
     def zero_grad(self, set_to_none: bool = True) -> None:
-        """Forget the gradients."""
         for part in self.parts:
             part.zero_grad(set_to_none)
 

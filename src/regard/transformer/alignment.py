@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from regard.display import TextDisplay
+from regard.experiments.selection import check_number
 from regard.text.words import to_words
 from regard.typing import Array
 
@@ -66,7 +67,7 @@ class Alignment(TextDisplay):
         These have at least MIN_WEIGHT, SHARE_OF_ROW of the word's largest weight, and
         SHARE_OF_COLUMN of what any word of the translation gives them.
         """
-        weights_k = self.weights_qk[row]
+        weights_k = self.weights_qk[check_number("row", row, len(self.words))]
         enough_k = np.maximum(SHARE_OF_COLUMN * self.weights_qk.max(axis=0), MIN_WEIGHT)
         enough_k = np.maximum(enough_k, SHARE_OF_ROW * weights_k.max())
         order = np.argsort(-weights_k, kind="stable").tolist()

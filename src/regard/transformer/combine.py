@@ -10,7 +10,8 @@ import numpy as np
 
 from regard.blas import one_blas_thread
 from regard.display import TextDisplay, render
-from regard.errors import ArgumentError
+from regard.errors import ArgumentError, check_choice
+from regard.experiments.selection import PARTS
 from regard.heads.rollout import ROLLOUT_EXPLANATION, rolled_out
 from regard.text.words import TokenizedText, to_words
 from regard.typing import Array
@@ -61,7 +62,11 @@ def average_of_heads(
     reading: Reading, part: str, layer: int | None, heads: Sequence[tuple[int, int]]
 ) -> Mixed:
     """The plain mean over chosen heads."""
-    if layer is not None or not heads or any(np.shape(pair) != (2,) for pair in heads):
+    try:
+        are_pairs = np.shape(heads)[1:] == (2,)
+    except ValueError:  # of different lengths
+        are_pairs = False
+    if layer is not None or not are_pairs:
         raise ArgumentError(
             "heads must be a list of (layer, head), given without layer, as in "
             f"heads=[(3, 6), (4, 4)], got heads={heads!r} and layer={layer!r}."
@@ -80,18 +85,13 @@ def average_of_heads(
 @one_blas_thread()
 def rollout(reading: Reading, part: str) -> Mixed:
     """Follow attention down the layers, half of each vector coming straight from below."""
-    if part == "cross":
+    if check_choice("part", part, PARTS) == "cross":
         raise ArgumentError(
             "part must be 'encoder' or 'decoder' for rollout, whose rows and columns are the same "
             "words, got 'cross': use average or alignment."
         )
     mixed_qk = rolled_out(reading.weights(part=part, by="tokens").mean(axis=1))
-    return Mixed(
-        "rollout",
-        ROLLOUT_EXPLANATION,
-        *reading.texts(part),
-        mixed_qk,
-    )
+    return Mixed("rollout", ROLLOUT_EXPLANATION, *reading.texts(part), mixed_qk)
 
 
 def value_weighted(reading: Reading, part: str, layer: int, head: int) -> Mixed:

@@ -29,6 +29,7 @@ from regard.errors import ArgumentError
 
 PAD, UNKNOWN, START, END = 0, 1, 2, 3
 NORM_EPSILON = 1e-5
+MAX_LAYERS = 1000  # a broken description must not make a table of millions of names
 
 Shape = tuple[int, ...]
 Parameters = dict[str, np.ndarray]
@@ -53,6 +54,8 @@ class Config:
         for name, size in vars(self).items():
             if not isinstance(size, int) or size < 1:
                 raise ArgumentError(f"{name} must be a whole number from 1 up, got {size!r}.")
+        if self.layers > MAX_LAYERS:
+            raise ArgumentError(f"layers must be at most {MAX_LAYERS:,}, got {self.layers:,}.")
         if self.width % (2 * self.heads):
             raise ArgumentError(
                 f"width must be an even multiple of heads, got width {self.width} and heads "

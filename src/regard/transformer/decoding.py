@@ -43,7 +43,6 @@ class KeyValueCache:
 
     @classmethod
     def empty(cls, rows: int, heads: int, width: int) -> KeyValueCache:
-        """A cache before the first token."""
         shape = (rows, heads, _INITIAL_POSITIONS, width)
         return cls(np.empty(shape, np.float32), np.empty(shape, np.float32))
 
@@ -98,7 +97,6 @@ class StepDecoder:
         self.caches = [KeyValueCache.empty(*sizes) for _ in model.decoders]
 
     def best_next(self, token_n: Numbers, number: int) -> tuple[Array, Numbers]:
-        """Log-probabilities and tokens of the ``number`` likeliest continuations, PAD left out."""
         return _likeliest(self.next_logits(token_n), number)
 
     def next_logits(self, token_n: Numbers) -> Array:
@@ -163,7 +161,6 @@ class StepDecoder:
         return result.output_bhqd.reshape(batch, beams, heads, width).swapaxes(1, 2)
 
     def reorder(self, rows_n: Numbers) -> None:
-        """Take row i from what was row rows_n[i]; sentences without a row are dropped."""
         for cache in self.caches:
             cache.reorder(rows_n, self.position)
         active_b = rows_n[:: self.beams] // self.beams
@@ -280,7 +277,6 @@ class NativeStepDecoder:
         )  # fmt: skip
 
     def best_next(self, token_n: Numbers, number: int) -> tuple[Array, Numbers]:
-        """Log-probabilities and tokens of the ``number`` likeliest continuations, PAD left out."""
         rows = len(token_n)
         if self.position == 0:  # the beams of a sentence are alike
             active_a, slot_n = np.arange(0, rows, self.beams), np.arange(rows) // self.beams
@@ -297,7 +293,6 @@ class NativeStepDecoder:
         return best_ak[slot_n], token_ak[slot_n]  # those of a row that is over are not used
 
     def reorder(self, rows_n: Numbers) -> None:
-        """Take row i from what was row rows_n[i]; sentences without a row are dropped."""
         self.slot_nt, self.sentence_n = self.slot_nt[rows_n], self.sentence_n[rows_n]
 
     def _run(self, token_a: Numbers, active_a: Numbers, number: int) -> tuple[Array, Numbers]:

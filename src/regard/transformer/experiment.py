@@ -80,16 +80,13 @@ class ReadingAttention:
 
     @property
     def part(self) -> str:
-        """'encoder', 'decoder' or 'cross'."""
         return self.result.part
 
     @property
     def layer(self) -> int:
-        """Layer, from 0."""
         return self.result.layer
 
     def index(self, heads: HeadSelection) -> Positions:
-        """Numbers of the selected heads."""
         return heads.index(self.result.output_bhqd.shape[1])
 
     def hide(self, heads: Positions, keys: Positions) -> None:
@@ -119,7 +116,6 @@ class ReadingAttention:
         self.result = self.result.with_weights(weights_bhqk)
 
     def write(self, heads: Positions, queries: Positions | None, output: Any) -> None:
-        """Overwrite head outputs, before w_output."""
         output_bhqd = self.result.output_bhqd.copy()
         if queries is None:
             output_bhqd[:, heads] = output
@@ -131,7 +127,6 @@ class ReadingAttention:
     def matching_positions(
         self, other: HeadOutputs, word: Word | None
     ) -> tuple[Positions, Positions]:
-        """The positions of this call that are patched, and those of the other sentence."""
         rows, sources = matching_positions(
             self.part, self.query_text, other.query_text(self.part), word
         )
@@ -165,15 +160,12 @@ class ReadingOutputs:
 
     @property
     def described(self) -> str:
-        """The other sentence, in quotes."""
         return f'"{self.reading.sentence}"'
 
     def query_text(self, part: str) -> TokenizedText:
-        """Text of the queries of a part."""
         return self.reading.texts(part)[0]
 
     def outputs(self, part: str, layer: int) -> Array:
-        """output_hqd of one attention, as its run had it."""
         call = self.reading.attention_call(part, layer)
         output_hqd: Array = np.matmul(call.weights()[0], call.value_bhkd[0])
         return output_hqd
@@ -214,19 +206,19 @@ class ReadingAdapter:
         return HeadSelection.from_numbers(parts, layer, head, (sizes.layers, sizes.heads))
 
     def mean_outputs(self, run: Reading, texts: Sequence[str]) -> Mapping[tuple[str, int], Array]:
-        """mean_hd by (part, layer) over all tokens of all sentences, translated by the model."""
         return _mean_outputs(_ModelOf(run), tuple(texts))
 
     def head_outputs(self, run: Reading, other: Reading | str) -> ReadingOutputs:
         """Head outputs of another sentence, or of another reading of the same model."""
         if isinstance(other, str):
             return ReadingOutputs(run.reread(other)[0])
+        if not isinstance(other, type(run)):
+            raise ArgumentError(f"other must be a reading or a sentence, got {other!r}.")
         if other.model is not run.model:
             raise ArgumentError("the other reading must be of the same model, got another model's.")
         return ReadingOutputs(other)
 
     def word_name(self, run: Reading, part: str | None, word: Word, *, is_query: bool) -> str:
-        """A word as it is written in the sentence or its translation."""
         queries, keys = run.texts(part or "encoder")
         return word_tokens(queries if is_query else keys, word)[0]
 
@@ -241,34 +233,33 @@ class ReadingAdapter:
         return float(weights_qk[single_word(queries.words, word), single_word(keys.words, to)])
 
     def check(self, run: Reading, changes: Sequence[Change]) -> None:
-        """Look every word up, so that errors come before the run."""
         for change in changes:
             for part in change.heads.parts or PARTS:
                 _check_words(run, change, part)
         _check_visible(run, [x for x in changes if isinstance(x, KnockOut)])
 
     def rerun(self, run: Reading, changes: Sequence[Change], changed: Sequence[str]) -> Reading:
-        """Translate the sentence again, its attentions changed in every step."""
         intervention = ActingChanges(tuple(changes), run.source, run.target)
         parts = {part for change in changes for part in change.heads.parts or PARTS}
         note = f"Changed by hand: {'; '.join(changed)}. Steps show what a head would do itself."
         return run.rerun(intervention, encoder_only=parts == {"encoder"}, notes=(note,))
 
     def replaced(self, run: Reading, word: str | int | None, by: str) -> tuple[Reading, Replace]:
-        """Read the sentence with one word replaced, or another sentence."""
-        words, text = run.words, readable(run.sentence)
+        words = run.words
         if word is None:
-            if readable(by) == text:
+            if readable(by) == readable(run.sentence):
                 raise ArgumentError("replace_sentence needs another sentence, got the same one.")
             return run.reread(by)[0], Replace(by)
         number = single_word(words, word)
         if number == len(words) - 1:
             raise ArgumentError("(end) cannot be replaced: replace a word of the sentence.")
-        start = 0
-        for earlier in words[:number]:
-            start = text.index(earlier, start) + len(earlier)
-        start = text.index(words[number], start)
-        sentence = text[:start] + by + text[start + len(words[number]) :]
+        # In the text as the model reads it: where NFKC changed it, the original has other words.
+        tokens = run.translated.source[:-1]
+        first, last = np.searchsorted(run.source.word_of_token, (number, number + 1)).tolist()
+        decode = run.model.tokenizer.decode
+        whole, before, through = decode(tokens), decode(tokens[:first]), decode(tokens[:last])
+        space = " " if through[len(before) :].startswith(" ") else ""
+        sentence = before + space + by + whole[len(through) :]
         return run.reread(sentence)[0], Replace(by, words[number])
 
     def weights(
@@ -281,31 +272,45 @@ class ReadingAdapter:
         by: str,
         weighted: str | None,
     ) -> Array:
-        """Attention weights of a reading."""
-        return run.weights(layer, head, part=part or "encoder", by=by, weighted=weighted)
+        return run.weights(
+            layer, head, part="encoder" if part is None else part, by=by, weighted=weighted
+        )
 
     def same(self, before: Reading, after: Reading) -> bool:
-        """Whether the translation stayed as it was."""
         return before.translated.tokens == after.translated.tokens
 
     def parting(self, before: Reading, after: Reading) -> Parting:
-        """First word in which the translations differ, with the candidates of both for it."""
-        return parting(before, after)
+        readings = (before, after)
+        words = [(*x.translation_words, "(end)") for x in readings]
+        if before.translated.tokens == after.translated.tokens:
+            rows = self.probabilities(before, after)
+            changes = [abs(row.after - row.before) for row in rows]
+            first = int(np.argmax(changes))
+            candidates = [rows[first]]
+        else:
+            pairs = zip(*words, strict=False)
+            first = next((i for i, (a, b) in enumerate(pairs) if a != b), min(map(len, words)) - 1)
+            candidates = []
+            for n, forced in enumerate(readings):
+                one, other = (
+                    float(np.exp(word_log_probabilities(x, forced)[first])) for x in readings
+                )
+                candidates.append(WordProbability(words[n][first], one, other))
+        prefix = words[0][:first]
+        return Parting(prefix, tuple(_with_likely_tokens(candidates, before, after, first)))
 
     def probabilities(self, before: Reading, after: Reading) -> tuple[WordProbability, ...]:
-        """Every word of the translation before, with its probability in both runs; (end) last."""
-        return word_probabilities(before, after)
+        words = (*before.translation_words, "(end)")
+        one, other = (np.exp(word_log_probabilities(x, before)).tolist() for x in (before, after))
+        return tuple(map(WordProbability, words, one, other))
 
     def output_words(self, run: Reading) -> tuple[str, ...]:
-        """Words of the translation."""
         return run.translation_words
 
     def output_texts(self, run: Reading) -> tuple[str, ...]:
-        """The translation."""
         return (run.translation,)
 
     def logits(self, run: Reading) -> Array:
-        """logits_btv after (start) and after every token of the translation."""
         return times(run.decoded.x_bte, run.model.embedding_ve.T)
 
     def next_probabilities(
@@ -315,16 +320,14 @@ class ReadingAdapter:
         check_number("sentence", sentence, 1)
         logp_tv = log_probabilities(run, run.translated.tokens)
         at = len(logp_tv) - 1 if position is None else position
-        check_number("position", at, len(logp_tv))
+        at = check_number("position", at, len(logp_tv))
         probability_v: NDArray[np.float64] = np.exp(logp_tv[at])
         return probability_v
 
     def token_name(self, run: Reading, token: int) -> str:
-        """A token as it is written."""
         return "(end)" if token == END else run.model.tokenizer.decode([token]).strip()
 
     def to_dict(self, experiment: Experiment, by: str) -> dict[str, Any]:
-        """Both translations and the probabilities, and the weights after the changes."""
         before, after = experiment.before, experiment.after
         weights = {part: after.weights(part=part, by=by).tolist() for part in PARTS}
         return {
@@ -450,33 +453,6 @@ def word_log_probabilities(reading: Reading, forced: Reading) -> NDArray[np.floa
     return logp_w
 
 
-def word_probabilities(before: Reading, after: Reading) -> tuple[WordProbability, ...]:
-    """Every word of the translation before, with its probability in both runs; (end) last."""
-    words = (*before.translation_words, "(end)")
-    one, other = (np.exp(word_log_probabilities(x, before)).tolist() for x in (before, after))
-    return tuple(map(WordProbability, words, one, other))
-
-
-def parting(before: Reading, after: Reading) -> Parting:
-    """First word in which two runs differ, with the candidates of both for it."""
-    readings = (before, after)
-    words = [(*x.translation_words, "(end)") for x in readings]
-    if before.translated.tokens == after.translated.tokens:
-        rows = word_probabilities(before, after)
-        changes = [abs(row.after - row.before) for row in rows]
-        first = int(np.argmax(changes))
-        candidates = [rows[first]]
-    else:
-        pairs = zip(*words, strict=False)
-        first = next((i for i, (a, b) in enumerate(pairs) if a != b), min(map(len, words)) - 1)
-        candidates = []
-        for n, forced in enumerate(readings):
-            one, other = (float(np.exp(word_log_probabilities(x, forced)[first])) for x in readings)
-            candidates.append(WordProbability(words[n][first], one, other))
-    prefix = words[0][:first]
-    return Parting(prefix, tuple(_with_likely_tokens(candidates, before, after, first)))
-
-
 def _with_likely_tokens(
     candidates: list[WordProbability], before: Reading, after: Reading, first: int
 ) -> list[WordProbability]:
@@ -499,10 +475,7 @@ def _with_likely_tokens(
 
 
 def effects(
-    reading: Reading,
-    of: str | int,
-    against: str | None = None,
-    progress: Progress | None = None,
+    reading: Reading, of: str | int, against: str | None = None, progress: Progress | None = None
 ) -> Effects:
     """Run a reading again without each head in turn, and compare with the formula.
 
@@ -625,6 +598,8 @@ def find_choice(reading: Reading, of: str | int, against: str | None = None) -> 
         against, other = _runner_up(reading, start, word)
         rivals: Sequence[int] = (other,)
     else:
+        if not isinstance(against, str):
+            raise ArgumentError(f"against must be a word, got {against!r}.")
         rivals = _tokens_in_context(reading, number, against)
     own = tokens[start:]
     same = next((i for i, (a, b) in enumerate(zip(own, rivals, strict=False)) if a != b), None)
@@ -702,7 +677,7 @@ def because(
         against="" if rival is None else _piece_name(texts[1], rival),
         score_against=0.0 if rival is None else _score(run, at, query, rival),
         sentence=reading.sentence,
-        streams=run,
+        open_component=run.shares,
     )
 
 

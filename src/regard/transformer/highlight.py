@@ -130,7 +130,6 @@ class Highlight:
         return f"{link.phrase} {number}{rest}"
 
     def to_dict(self) -> dict[str, Any]:
-        """The link and the sentences about it, as JSON values."""
         texts = {"sentence": self.sentence, "reason": self.reason}
         return {**asdict(self.link), **texts, "disagreement": self.disagreement}
 

@@ -201,6 +201,14 @@ class Transformer:
         roles: HeadRoles = UNKNOWN_ROLES,
     ) -> Transformer:
         """Transformer of parameters under the names of ``parameter_shapes``."""
+        for name, parameter in parameters.items():
+            blocks = getattr(parameter, "blocks", None)
+            arrays = [parameter] if blocks is None else [block.scale_f for block in blocks]
+            if not all(np.isfinite(array).all() for array in arrays):
+                raise ArgumentError(
+                    f"the parameters must be finite, got NaN or infinity in {name}: copy or export "
+                    "the model again."
+                )
         layers, heads = range(config.layers), config.heads
         return cls(
             config=config,
@@ -224,7 +232,6 @@ class Transformer:
 
     @property
     def untrained(self) -> bool:
-        """Whether the parameters are random, never trained."""
         return bool(self.about.get("untrained"))
 
     def parameters(self) -> dict[str, Array]:
@@ -350,12 +357,7 @@ def _cross_attention(layer: DecoderLayer, x_bte: Array, encoded: Encoded) -> Att
     query_bhqd = layer.cross_attention.query(normed_bte)
     key_bhkd, value_bhkd = layer.cross_attention.key_value(encoded.memory_bke)
     return AttentionCall(
-        normed_bte,
-        encoded.memory_bke,
-        query_bhqd,
-        key_bhkd,
-        value_bhkd,
-        lengths_b=encoded.lengths,
+        normed_bte, encoded.memory_bke, query_bhqd, key_bhkd, value_bhkd, lengths_b=encoded.lengths
     )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache, partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,7 +13,7 @@ import numpy as np
 from regard.blas import one_blas_thread
 from regard.display import NotebookDisplay, render
 from regard.engine.call import carried_norms, check_weighted
-from regard.errors import ArgumentError, suggest_keywords
+from regard.errors import ArgumentError, check_callable, suggest_keywords
 from regard.experiments.because import ScoreDecomposition
 from regard.experiments.changes import ChangeableText, Progress
 from regard.experiments.effects import Effects
@@ -39,9 +40,6 @@ from regard.typing import Array
 if TYPE_CHECKING:
     from regard.engine.observation import Observation
     from regard.textbook.steps import Steps
-    from regard.transformer.alignment import Alignment
-    from regard.transformer.combine import Mixed
-    from regard.transformer.highlight import Highlight
     from regard.view.figure.picture import Picture
 
 ENGLISH = "English"
@@ -90,12 +88,10 @@ class Reading(ChangeableText, NotebookDisplay):
 
     @property
     def translation_tokens(self) -> tuple[str, ...]:
-        """The tokens of the translation."""
         return self.target.tokens[1:]
 
     @property
     def translation_words(self) -> tuple[str, ...]:
-        """The words of the translation."""
         return self.target.words[1:]
 
     def texts(self, part: str = "encoder") -> tuple[TokenizedText, TokenizedText]:
@@ -202,10 +198,8 @@ class Reading(ChangeableText, NotebookDisplay):
         self, word: str | int | None = None, layer: int | None = None, head: int | None = None
     ) -> Highlight:
         """The link most worth showing: of a pronoun to its noun, or else the most unusual."""
-        if layer is not None:
-            self._layer(layer)
-        if head is not None:
-            self._head(head)
+        layer = None if layer is None else self._layer(layer)
+        head = None if head is None else self._head(head)
         return highlight(self, word, layer, head)
 
     def effects(
@@ -223,6 +217,7 @@ class Reading(ChangeableText, NotebookDisplay):
             Called with the number of heads done and of all; by default a bar is shown after a
             while.
         """
+        check_callable("progress", progress)
         if progress is not None:
             return experiments.effects(self, of, against, progress)
         with late_bar("running without each head") as bar:
@@ -273,7 +268,6 @@ class Reading(ChangeableText, NotebookDisplay):
 
     @cached_property
     def alignment(self) -> Alignment:
-        """Links between the words of the translation and those of the sentence."""
         return align(self)
 
     def attention_call(self, part: str, layer: int) -> AttentionCall:
@@ -351,11 +345,7 @@ class Reading(ChangeableText, NotebookDisplay):
 
     @one_blas_thread()
     def rerun(
-        self,
-        intervention: Intervention,
-        *,
-        encoder_only: bool = False,
-        notes: tuple[str, ...] = (),
+        self, intervention: Intervention, *, encoder_only: bool = False, notes: tuple[str, ...] = ()
     ) -> Reading:
         """The sentence translated again, its attentions changed in every step.
 
@@ -442,7 +432,7 @@ class Reading(ChangeableText, NotebookDisplay):
 def read(
     sentence: str,
     *,
-    model: Transformer | None = None,
+    model: Transformer | str | Path | None = None,
     beams: int = 4,
     progress: OnStep | None = None,
 ) -> Reading:
@@ -452,14 +442,14 @@ def read(
     ----------
     sentence : str
         A sentence in the source language of the model.
-    model : Transformer, optional
-        The shipped model by default.
+    model : Transformer, str or Path, optional
+        A model or the folder of one; the shipped model by default.
     beams : int
         Beams of the search; 1 is greedy search.
     progress : callable, optional
         Called without arguments before every step of the model; it may raise to cancel.
     """
-    model = shipped_model() if model is None else model
+    model = _model(model)
     translated, encoded = translate_one(model, sentence, Search(beams), progress=progress)
     with one_blas_thread():
         return _reading(model, translated, encoded, beams=beams)
@@ -468,12 +458,12 @@ def read(
 def read_all(
     sentences: Sequence[str],
     *,
-    model: Transformer | None = None,
+    model: Transformer | str | Path | None = None,
     beams: int = 4,
     progress: OnStep | None = None,
 ) -> list[Reading]:
     """Read many sentences, in batches of similar length."""
-    model = shipped_model() if model is None else model
+    model = _model(model)
     finish = partial(_reading, model, beams=beams)
     return run_batches(model, sentences, Search(beams), finish, progress)
 
@@ -496,6 +486,20 @@ def shipped_model() -> Transformer:
     from regard.transformer.checkpoint import load_model
 
     return load_model()
+
+
+def _model(model: Transformer | str | Path | None) -> Transformer:
+    if isinstance(model, Transformer):
+        return model
+    if model is None:
+        return shipped_model()
+    if not isinstance(model, str | Path):
+        raise ArgumentError(
+            f"model must be a Transformer or the folder of one, got {type(model).__name__}."
+        )
+    from regard.transformer.checkpoint import load_model
+
+    return load_model(model)
 
 
 def _reading(

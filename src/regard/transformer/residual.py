@@ -9,14 +9,21 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from regard.blas import one_blas_thread
-from regard.experiments.because import Component, FrozenNorm, Stream
+from regard.experiments.because import (
+    NORM_BIAS,
+    Component,
+    FrozenNorm,
+    Share,
+    Stream,
+    TokenComponent,
+)
 from regard.transformer.config import NORM_EPSILON, START
 from regard.transformer.intervention import AttentionResult, Intervention
 from regard.transformer.layers import FeedForward, Norm, in_dtype
@@ -25,6 +32,10 @@ from regard.typing import Array
 
 if TYPE_CHECKING:
     from regard.transformer.reading import Reading
+
+FEED_FORWARD_BIAS = Component("feed-forward bias")
+CHANGE_BY_HAND = Component("change by hand")
+ROUNDING = 1e-9  # a head's output differs from its weighted sum by more only if it was changed
 
 
 @dataclass(frozen=True)
@@ -77,17 +88,14 @@ class ResidualRun:
 
     @classmethod
     def from_reading(cls, reading: Reading, tokens: tuple[int, ...] | None = None) -> ResidualRun:
-        """The run of a reading's translation, or of another target."""
         return cls(reading, (START, *(reading.translated.tokens if tokens is None else tokens)))
 
     def vectors(self, part: str, layer: int) -> Vectors:
-        """The input vectors of one attention."""
         if part == "encoder":
             return self._encoder_vectors[1][layer]
         return self._decoder_vectors[part][layer]
 
     def attention(self, part: str, layer: int) -> AttentionResult:
-        """Query, key, value, weights and outputs of one attention."""
         results = self._encoder_results[1] if part == "encoder" else self._decoder_results
         return results[part, layer]
 
@@ -96,18 +104,15 @@ class ResidualRun:
         return self.source if part == "encoder" else self.target
 
     def keys_stream(self, part: str) -> Stream:
-        """The residual stream that a part's keys are read from."""
         return self.target if part == "decoder" else self.source
 
     @cached_property
     def source(self) -> Stream:
-        """The encoder's residual stream."""
         tokens_bt = np.array([self.reading.translated.source])
         return self._stream(tokens_bt, "encoder", ("encoder",))
 
     @cached_property
     def target(self) -> Stream:
-        """The decoder's residual stream."""
         return self._stream(np.array([self.given]), "decoder", ("decoder", "cross"))
 
     def matrix(self, part: str, layer: int, name: str, head: int | None = None) -> Array:
@@ -120,14 +125,12 @@ class ResidualRun:
         return matrix[at] if name == "w_output" else matrix[:, at]
 
     def feed_forward(self, stack: str, layer: int) -> tuple[FeedForward, Norm]:
-        """A feed-forward layer and the norm before it, in float64."""
         model = self.reading.model
         block = model.encoders[layer] if stack == "encoder" else model.decoders[layer]
         norm = in_dtype(block.feed_forward_norm, np.float64)
         return in_dtype(block.feed_forward, np.float64), norm
 
     def frozen(self, norm: Norm, x_te: Array) -> FrozenNorm:
-        """A norm as it acts on these vectors."""
         return FrozenNorm.from_run(norm.gain, norm.bias, x_te, epsilon=NORM_EPSILON)
 
     def query_norm(self, part: str, layer: int) -> FrozenNorm:
@@ -146,7 +149,6 @@ class ResidualRun:
         return self.frozen(norm, self.source.x_te())
 
     def keys_before(self, part: str, layer: int) -> int:
-        """Number of components that the keys of one attention are made of."""
         stream = self.keys_stream(part)
         return len(stream.components) if part == "cross" else stream.before(part, layer)
 
@@ -157,7 +159,6 @@ class ResidualRun:
         return self.frozen(norm, self.target.x_te())
 
     def token_name(self, text: str, position: int) -> str:
-        """A token of the source or of the target, as it is shown."""
         reading = self.reading
         return (reading.source if text == "source" else reading.target).tokens[position]
 
@@ -232,3 +233,62 @@ class ResidualRun:
         width = result.output_bhqd.shape[-1]
         for head, output_qd in enumerate(result.output_bhqd[0]):
             yield output_qd @ w_output[head * width : (head + 1) * width]
+
+    def shares(self, source: TokenComponent) -> Iterator[Share]:
+        """Inputs of one component, each with its share of the score."""
+        is_head = source.component.kind == "head"
+        return self._head_shares(source) if is_head else self._feed_forward_shares(source)
+
+    def _head_shares(self, source: TokenComponent) -> Iterator[Share]:
+        """By the words that the head looked at, and by the components of each word's value."""
+        component, direction_e = source.component, source.direction_e
+        part, layer, head = component.part, component.layer, component.head
+        result = self.attention(part, layer)
+        direction_d = self.matrix(part, layer, "w_output", head) @ direction_e
+        weights_k = result.weights_bhqk[0, head, source.position]
+        value_e = self.matrix(part, layer, "w_value", head) @ direction_d
+        norm, stream = self.key_norm(part, layer), self.keys_stream(part)
+        number = self.keys_before(part, layer)
+        pulled_ke = norm.pull_back(np.broadcast_to(value_e, norm.factor_te.shape))
+        text = "source" if stream is self.source else "target"
+        for key, weight in enumerate(weights_k):
+            if weight > 0:
+                word = self.token_name(text, key)
+                at = (text, key, word)
+                yield from _stream_shares(stream, number, at, weight * pulled_ke[key])
+                bias = float(weight * (norm.bias_e @ value_e))
+                yield TokenComponent(*at, NORM_BIAS), bias
+        # Ablated and patched heads wrote something else than their weighted sum.
+        own_d = weights_k @ result.value_bhkd[0, head]
+        by_hand = float((result.output_bhqd[0, head, source.position] - own_d) @ direction_d)
+        if abs(by_hand) > ROUNDING:
+            yield replace(source, component=CHANGE_BY_HAND, direction_e=None), by_hand
+
+    def _feed_forward_shares(self, source: TokenComponent) -> Iterator[Share]:
+        """By the components before it at the same word, the relu frozen."""
+        component = source.component
+        stream = self.source if source.text == "source" else self.target
+        feed_forward, norm = self.feed_forward(component.part, component.layer)
+        number = stream.index(component)
+        x_te = stream.x_te(number)
+        normed_e = norm(x_te)[source.position]
+        w_in, w_out = np.asarray(feed_forward.w_in), np.asarray(feed_forward.w_out)
+        active_f = normed_e @ w_in + feed_forward.b_in > 0
+        direction_f: Array = active_f * (w_out @ source.direction_e)
+        direction_e = w_in @ direction_f
+        frozen = self.frozen(norm, x_te)
+        pulled_e = frozen.pull_back(direction_e[None])[source.position]
+        at = (source.text, source.position, source.word)
+        yield from _stream_shares(stream, number, at, pulled_e)
+        yield TokenComponent(*at, NORM_BIAS), float(frozen.bias_e @ direction_e)
+        bias = feed_forward.b_in @ direction_f + feed_forward.b_out @ source.direction_e
+        yield TokenComponent(*at, FEED_FORWARD_BIAS), float(bias)
+
+
+def _stream_shares(
+    stream: Stream, number: int, at: tuple[str, int, str], direction_e: Array
+) -> Iterator[Share]:
+    """The components of one token's stream, each with its product with a direction."""
+    shares_n = stream.written_nte[:number, at[1]] @ direction_e
+    for component, share in zip(stream.components[:number], shares_n.tolist(), strict=True):
+        yield TokenComponent(*at, component, direction_e), share

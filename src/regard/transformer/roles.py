@@ -10,9 +10,7 @@ from typing import Any
 
 from regard.display import percent
 from regard.errors import FileError
-from regard.experiments.selection import PARTS as PARTS
-from regard.experiments.selection import check_number as check_number
-from regard.experiments.selection import check_part as check_part
+from regard.experiments.selection import PARTS
 from regard.heads.names import looks_at
 
 HEADS = "heads.json"
@@ -72,7 +70,6 @@ class Role:
 
     @property
     def described(self) -> str:
-        """Name and figure."""
         return f"{self.name}: {self.figure}"
 
     @property
@@ -113,15 +110,15 @@ class HeadRoles:
         text = MeasuredText(
             measured.get("sentences", 0), measured.get("text", ""), pronouns.get("pairs", 0)
         )
+        roles = {part: [_role(row, text) for row in measured["heads"][part]] for part in PARTS}
         return cls(
-            **{part: _roles(measured["heads"][part], text) for part in PARTS},
+            **{part: {(x.layer, x.head): x for x in some} for part, some in roles.items()},
             pronoun_heads=tuple((x["layer"], x["head"]) for x in pronouns["heads"]),
             alignment_heads=tuple((x["layer"], x["head"]) for x in alignment["heads"]),
             measured=measured,
         )
 
     def heads(self, part: str) -> Mapping[tuple[int, int], Role]:
-        """Roles of the heads of one part, by (layer, head)."""
         roles: Mapping[tuple[int, int], Role] = getattr(self, part)
         return roles
 
@@ -144,19 +141,7 @@ def load_roles(folder: Path) -> HeadRoles:
         ) from None
 
 
-def _roles(rows: list[dict[str, Any]], text: MeasuredText) -> dict[tuple[int, int], Role]:
-    return {
-        (row["layer"], row["head"]): Role(
-            row["layer"],
-            row["head"],
-            {name: row[name] for name in RELATIVE_POSITIONS if name in row},
-            row["entropy"],
-            text=text,
-            **{
-                name: row[name]
-                for name in ("pronouns", "pronoun_weight", "alignment")
-                if name in row
-            },
-        )
-        for row in rows
-    }
+def _role(row: dict[str, Any], text: MeasuredText) -> Role:
+    usual = {name: row[name] for name in RELATIVE_POSITIONS if name in row}
+    found = {x: row[x] for x in ("pronouns", "pronoun_weight", "alignment") if x in row}
+    return Role(row["layer"], row["head"], usual, row["entropy"], text=text, **found)

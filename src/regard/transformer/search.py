@@ -21,6 +21,7 @@ from regard.transformer.model import Encoded, Transformer
 from regard.typing import Array
 
 IMPOSSIBLE = np.float32(-1e9)  # log-probability of a continuation that is never chosen
+MAX_BEAMS = 1000
 OnStep = Callable[[], None]  # called before every step of the model; may raise to cancel
 
 
@@ -32,8 +33,10 @@ class Search:
     length_power: float = 1.0
 
     def __post_init__(self) -> None:
-        if not isinstance(self.beams, int) or self.beams < 1:
-            raise ArgumentError(f"beams must be a whole number from 1 up, got {self.beams!r}.")
+        if type(self.beams) is not int or not 1 <= self.beams <= MAX_BEAMS:
+            raise ArgumentError(
+                f"beams must be a whole number from 1 to {MAX_BEAMS}, got {self.beams!r}."
+            )
 
 
 DEFAULT_SEARCH = Search()
@@ -102,7 +105,6 @@ class Beams:
         return rows_n
 
     def best(self, row: int) -> Hypothesis:
-        """The hypothesis of one row."""
         tokens = self.tokens_nt[row, 1 : 1 + int(self.length_n[row])].tolist()
         finished = tokens[-1] == END
         score = float(self.score_n[row] / self.length_n[row])
@@ -162,6 +164,11 @@ def search_encoded(
     intervention: Intervention | None = None,
 ) -> list[Hypothesis]:
     """The best translation of each encoded source."""
+    if search.beams > model.config.vocabulary:
+        raise ArgumentError(
+            f"beams must be at most {model.config.vocabulary}, the model's vocabulary, got "
+            f"{search.beams}."
+        )
     decoder: Decoder | None = None
     if intervention is None:
         decoder = native_decoder(model, encoded, search.beams)
@@ -184,7 +191,12 @@ def run_search(
     while len(beams.sentence_b):
         if progress is not None:
             progress()
-        rows_n = beams.advance(*decoder.best_next(beams.tokens_nt[:, -1], number), search)
+        best_nk, token_nk = decoder.best_next(beams.tokens_nt[:, -1], number)
+        if np.isnan(best_nk).any():
+            raise ArgumentError(
+                "the model's probabilities must be numbers, got NaN: its parameters are too large."
+            )
+        rows_n = beams.advance(best_nk, token_nk, search)
         all_over_b = beams.over_n.reshape(-1, number).all(axis=1)
         done_b = all_over_b | (beams.tokens_nt.shape[1] > limits[beams.sentence_b])
         for index in np.flatnonzero(done_b):

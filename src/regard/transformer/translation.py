@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
@@ -10,7 +10,7 @@ import numpy as np
 
 from regard.blas import one_blas_thread
 from regard.engine.threads import run_in_order, threads, using_threads
-from regard.errors import ArgumentError, count
+from regard.errors import ArgumentError, check_callable, count
 from regard.text.tokens import normalise
 from regard.transformer.config import END
 from regard.transformer.intervention import Intervention
@@ -47,7 +47,6 @@ class Translation:
     def from_hypothesis(
         cls, model: Transformer, sentence: str, source: Sequence[int], best: Hypothesis
     ) -> Translation:
-        """Translation with the text of a hypothesis."""
         text = model.tokenizer.decode(best.tokens)
         return cls(sentence, text, tuple(source), best.tokens, best.score, best.finished)
 
@@ -78,6 +77,7 @@ def translate_one(
     progress: OnStep | None = None,
 ) -> tuple[Translation, Encoded]:
     """Translation of one sentence, and the encoder's run that it was made from."""
+    check_callable("progress", progress)
     source = source_tokens(model, sentence)
     with one_blas_thread():
         encoded = encode_sources(model, [source], progress)
@@ -100,8 +100,11 @@ def run_batches(
     ``intervene`` makes the intervention of a batch from the indices of its sentences; it acts in
     the encoders alone.
     """
-    if isinstance(sentences, str):
-        raise ArgumentError("sentences must be a list of sentences, got one: put it in [ ].")
+    if isinstance(sentences, str) or not isinstance(sentences, Iterable):
+        got = "one: put it in [ ]" if isinstance(sentences, str) else repr(sentences)
+        raise ArgumentError(f"sentences must be a list of sentences, got {got}.")
+    check_callable("progress", progress)
+    sentences = list(sentences)
     sources = [source_tokens(model, sentence) for sentence in sentences]
     results: dict[int, Result] = {}
 

@@ -344,4 +344,4 @@ def test_patches_and_means_that_cannot_be():
     assert str(raised.value) == "to must be 'zero' or 'mean', got 'noise'."
     with pytest.raises(ArgumentError) as raised:
         watching.ablate(1, 2, to="mean", over="one text")
-    assert str(raised.value) == "over must be a list of at least one text."
+    assert str(raised.value) == "over must be a list of at least one text, got 'one text'."

@@ -54,7 +54,11 @@ def good() -> Example:
         ),
         steps=steps,
         claims=(*_sizes(steps), *_percentages(steps), _itself(steps), _summary(steps)),
-        remarks=(_solved(start, w_query, steps), *_outputs(steps)),
+        remarks=(
+            _solved(start, w_query, steps),
+            *(steps.read(word) for word in WORDS),
+            str(steps.why("output", "I", 0)),
+        ),
         data={"w_query before": start.w_query, "w_query after": w_query},
     )
 
@@ -140,11 +144,6 @@ def _solved(start: Start, w_query: Float64Array, steps: Steps) -> str:
         "would move it in the same way, by many small steps. The document gives these scores only "
         "as pictures, and says that its numbers are arbitrary."
     )
-
-
-def _outputs(steps: Steps) -> list[str]:
-    """Each output row as the weighted sum, and one of its numbers in full."""
-    return [*(steps.read(word) for word in WORDS), str(steps.why("output", "I", 0))]
 
 
 def _by(array: Float64Array) -> str:

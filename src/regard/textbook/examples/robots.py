@@ -5,14 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from regard.textbook.digits import tidy
-from regard.textbook.examples.story import (
-    Claim,
-    Example,
-    Numbers,
-    compare,
-    numbers,
-    rounds_to,
-)
+from regard.textbook.examples.story import Claim, Example, Numbers, compare, numbers, rounds_to
 from regard.textbook.steps import Steps, self_attention
 from regard.typing import Float64Array
 

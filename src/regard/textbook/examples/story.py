@@ -43,7 +43,6 @@ class Example:
     data: dict[str, Any] = field(default_factory=dict, repr=False)
 
     def to_dict(self) -> dict[str, Any]:
-        """Everything, unrounded, ready for JSON."""
         return {
             "name": self.name,
             "title": self.title,

@@ -28,12 +28,12 @@ from regard import __version__
 from regard.corpus.survey import Survey
 from regard.engine.observation import Observation
 from regard.errors import ArgumentError
+from regard.experiments.selection import PARTS
 from regard.heads.links import CAUTION
 from regard.heads.rollout import rolled_out
 from regard.textbook.steps import Steps
 from regard.transformer.reading import Reading
 from regard.transformer.residual import ResidualRun
-from regard.transformer.roles import PARTS
 from regard.typing import Array
 from regard.view.page.maps import (
     THUMBNAIL_CELLS,

@@ -15,12 +15,13 @@ import numpy as np
 from regard.errors import ArgumentError
 from regard.experiments.experiment import CAUTION as EXPERIMENT_CAUTION
 from regard.experiments.experiment import Experiment
+from regard.experiments.selection import PARTS
 from regard.heads.links import CAUTION
 from regard.text.words import TokenizedText
 from regard.transformer.model import Transformer
 from regard.transformer.reading import Reading, read_translated, shipped_model
 from regard.transformer.reading import read as read_sentence
-from regard.transformer.roles import PARTS, Role
+from regard.transformer.roles import Role
 from regard.transformer.translation import Translation, source_tokens
 from regard.view.page.maps import THUMBNAIL_CELLS
 

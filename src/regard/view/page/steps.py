@@ -13,6 +13,7 @@ import numpy as np
 from regard.blas import one_blas_thread
 from regard.engine.int8_matrix import Int8Matrix
 from regard.errors import ArgumentError
+from regard.experiments.selection import check_number, check_part
 from regard.text.tokens import SPACE, Tokenizer, special_name
 from regard.textbook.examples import EXAMPLES, run_example
 from regard.textbook.examples.story import Example
@@ -23,7 +24,6 @@ from regard.transformer.layers import FeedForward, Matrix, Norm, in_dtype, join_
 from regard.transformer.model import Transformer
 from regard.transformer.reading import Reading
 from regard.transformer.residual import ResidualRun
-from regard.transformer.roles import check_number, check_part
 from regard.typing import Array
 
 PROJECTIONS = ("w_query", "w_key", "w_value")

@@ -9,6 +9,7 @@ from starlette.routing import Route
 
 from regard.errors import ArgumentError
 from regard.experiments.effects import Choice
+from regard.experiments.selection import PARTS
 from regard.transformer.experiment import (
     direct_effects,
     find_choice,
@@ -16,7 +17,6 @@ from regard.transformer.experiment import (
     without_each_head,
 )
 from regard.transformer.reading import Reading
-from regard.transformer.roles import PARTS
 from regard.view.page.jobs import Context, Fields, Stop
 from regard.view.page.readings import as_page, experiment_outcome, integer_field, text_field
 
