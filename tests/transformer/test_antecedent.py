@@ -5,7 +5,7 @@ from types import SimpleNamespace
 import pytest
 
 from regard.heads.links import Link
-from regard.transformer.antecedent import disagreement, how_sure
+from regard.transformer.highlight import disagreement, how_sure
 from regard.transformer.roles import HeadRoles, Role
 
 JUDGE = {

@@ -77,7 +77,7 @@ class Alignment(TextDisplay):
 def align(reading: Reading) -> Alignment:
     """Average the heads that align best, as taught or measured; else a whole late layer."""
     heads = alignment_heads(reading)
-    weights_lhqk = reading.weights(part="cross", by="tokens")
+    weights_lhqk = reading._weights["cross", "tokens"]
     mean_qk = np.mean([weights_lhqk[layer, head] for layer, head in heads], axis=0)
     by_words_qk = to_words(mean_qk, reading.target, reading.source)[1:]
     return Alignment(reading.translation_words, reading.words, by_words_qk, heads)

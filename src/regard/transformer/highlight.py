@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
+from functools import cache
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,11 +14,21 @@ from regard.display import percent
 from regard.errors import ArgumentError
 from regard.heads.links import Link, WordLinks, word_position
 from regard.text.english import POSSESSIVES, PRONOUNS, content_before, is_content
-from regard.transformer.antecedent import disagreement, how_sure
+from regard.transformer.roles import HeadRoles
 from regard.typing import Array
 
 if TYPE_CHECKING:
     from regard.transformer.reading import Reading
+
+END_WORD = "(end)"
+NOUNS = Path(__file__).parent / "shipped" / "nouns.txt"
+_GENDERS = {"m": "masculine", "f": "feminine"}
+_PRONOUNS = {"il": "m", "ils": "m", "elle": "f", "elles": "f", "le": "m", "la": "f"}
+_DETERMINERS = {
+    "le": "m", "un": "m", "ce": "m", "cet": "m", "du": "m", "au": "m",
+    "la": "f", "une": "f", "cette": "f", "ma": "f", "ta": "f", "sa": "f",
+}  # fmt: skip
+_BEFORE_VOWEL = ("mon", "ton", "son")  # of a masculine noun, and of a feminine one with a vowel
 
 UNUSUAL_REASON = "the weight that most exceeds what its head usually gives to that place"
 MIN_SHOWN_WEIGHT = 0.005  # a smaller share would be shown as 0 %
@@ -26,7 +39,7 @@ def word_links(reading: Reading, word: str | int, part: str) -> WordLinks:
     words = reading.texts(part)[0].words
     query = word_position(words, word)
     usual_lhk = usual_weights(reading, part, query)
-    best_lh = (reading.weights(part=part)[:, :, query] - usual_lhk).argmax(axis=-1)
+    best_lh = (reading._weights[part, "words"][:, :, query] - usual_lhk).argmax(axis=-1)
     links = [
         head_link(reading, part, head, query, int(best_lh[head]), usual_lhk)
         for head in np.ndindex(best_lh.shape)
@@ -43,7 +56,7 @@ def find_links(reading: Reading, word: str | int, other: str | int, part: str) -
     """Every head's link from one word to the other, the strongest first."""
     queries, keys = reading.texts(part)
     query, key = word_position(queries.words, word), word_position(keys.words, other)
-    shape = reading.weights(part=part).shape[:2]
+    shape = reading._weights[part, "words"].shape[:2]
     usual_lhk = usual_weights(reading, part, query)
     links = [head_link(reading, part, head, query, key, usual_lhk) for head in np.ndindex(shape)]
     return tuple(sorted(links, key=lambda link: -link.weight))
@@ -55,7 +68,7 @@ def usual_weights(reading: Reading, part: str, query: int) -> Array:
     From the measured roles where there are any, else from the other words of this sentence.
     """
     roles = reading.model.roles.heads(part)
-    weights_lhqk = reading.weights(part=part)
+    weights_lhqk = reading._weights[part, "words"]
     *shape, queries, keys = weights_lhqk.shape
     usual_lhk = np.zeros((*shape, keys))
     if roles:
@@ -102,7 +115,7 @@ def head_link(
         key=key,
         query_word=queries.words[query],
         key_word=keys.words[key],
-        weight=float(reading.weights(part=part)[layer, number, query, key]),
+        weight=float(reading._weights[part, "words"][layer, number, query, key]),
         usual=float(usual_lhk[layer, number, key]),
         role=role.described if role else "",
     )
@@ -178,7 +191,7 @@ def _is_resolvable(reading: Reading, query: int) -> bool:
 def _pronoun_link(reading: Reading, query: int) -> Highlight:
     """The surest of the heads that were measured to find what a pronoun stands for."""
     roles, nouns = reading.model.roles, content_before(reading.words, query)
-    weights_lhk = reading.weights()[:, :, query]
+    weights_lhk = reading._weights["encoder", "words"][:, :, query]
     head = roles.pronoun_heads[surest(weights_lhk, nouns, roles.pronoun_heads)]
     link = _largest_link(reading, head, query)
     reason = how_sure(roles, link, reading.words)
@@ -187,7 +200,7 @@ def _pronoun_link(reading: Reading, query: int) -> Highlight:
 
 def _largest_link(reading: Reading, head: tuple[int, int], query: int) -> Link:
     """The largest weight of one row of one head."""
-    key = int(reading.weights(*head)[query].argmax())
+    key = int(reading._weights["encoder", "words"][head][query].argmax())
     return head_link(reading, "encoder", head, query, key, usual_weights(reading, "encoder", query))
 
 
@@ -201,7 +214,9 @@ def _unusual_link(
     small = [key for key in range(len(words)) if key not in content]
     candidates = []
     for at in queries:
-        excess_lhk = reading.weights()[:, :, at] - usual_weights(reading, "encoder", at)
+        excess_lhk = reading._weights["encoder", "words"][:, :, at] - usual_weights(
+            reading, "encoder", at
+        )
         # Weights are at most 1: these ranks put function words last, itself and (end) after them.
         excess_lhk[:, :, small] -= 2
         excess_lhk[:, :, [at, -1]] -= 4
@@ -228,9 +243,101 @@ def _exclude_others(excess_lhk: Array, layer: int | None, head: int | None) -> N
 def _others(reading: Reading, link: Link) -> tuple[tuple[str, float], ...]:
     """The next largest weights of the row, two at most and none that rounds to 0 %."""
     words = reading.words
-    weights_k = reading.weights(link.layer, link.head)[link.query]
+    weights_k = reading._weights["encoder", "words"][link.layer, link.head][link.query]
     order = sorted(range(len(words)), key=lambda k: -weights_k[k])
     rivals = [k for k in order if k != link.key]
     return tuple(
         (words[k], float(weights_k[k])) for k in rivals[:2] if weights_k[k] >= MIN_SHOWN_WEIGHT
     )
+
+
+def how_sure(roles: HeadRoles, link: Link, words: Sequence[str]) -> str:
+    """One phrase on the head of a pronoun's link: how it came about, how often it is right."""
+    pronouns = roles.measured.get("pronouns", {})
+    several = len(roles.pronoun_heads) > 1
+    if not pronouns.get("taught"):
+        head = f"the surest of the {len(roles.pronoun_heads)} heads" if several else "the head"
+        right = roles.encoder[link.layer, link.head].pronouns
+        return (
+            f"{head} through which a pronoun looks at nouns; none was taught to, and in measured "
+            f"contrast pairs it leans to the right noun in {percent(right)} (chance: 50 %)"
+        )
+    kind = _kind(link.query_word, words[link.query + 1 :])
+    parts = [
+        "the head taught, on generated sentences, to put a pronoun on its antecedent",
+        _measured_right(roles.measured.get("judge", {}), kind),
+    ]
+    if link.key_word == END_WORD:
+        parts.append("it rests on (end) where it takes a pronoun to stand for nothing")
+    return "; ".join(parts)
+
+
+def _kind(word: str, following: Sequence[str]) -> str:
+    """The kind of a pronoun as the judge names it: an object stands at the end of its clause."""
+    pronoun = word.lower().split("'")[0]
+    ends = not following or following[0] == END_WORD or not following[0][0].isalnum()
+    return f"{pronoun}, object" if ends and pronoun == "it" else pronoun
+
+
+def _measured_right(judge: Mapping[str, Any], kind: str) -> str:
+    """The shares of right among contrast sentences of a kind, and among those by hand."""
+    shares = []
+    framed = judge.get("contrast_pairs", {}).get("kinds", {}).get(kind)
+    if framed:
+        shares.append(
+            f"in {percent(framed['right'])} of {framed['sentences']:,} held-out sentences with "
+            f"{kind} (chance: 50 %)"
+        )
+    by_hand = judge.get("by_hand", {}).get("kinds", {}).get(kind)
+    if by_hand:
+        right = round(by_hand["right"] * by_hand["sentences"])
+        harder = "harder ones" if framed else "sentences"
+        shares.append(f"in {right} of {by_hand['sentences']} {harder} written by hand")
+    return f"measured right {' and '.join(shares)}" if shares else f"not measured with {kind}"
+
+
+def disagreement(reading: Reading, link: Link) -> str:
+    """A sentence where the French pronoun's gender is not that of the noun a head points to.
+
+    Empty where they agree, or where one of the genders cannot be told.
+    """
+    if not is_content(link.key_word) or not reading.translation_words:
+        return ""
+    words = [word.lower() for word in reading.translation_words]
+    pronoun = _came_from(reading, link.query, [i for i, x in enumerate(words) if x in _PRONOUNS])
+    noun = _came_from(reading, link.key, [i for i, x in enumerate(words) if x.isalpha()])
+    if pronoun is None or noun is None or noun == pronoun:
+        return ""
+    theirs, ours = _noun_gender(words, noun), _PRONOUNS[words[pronoun]]
+    if theirs in (None, ours):
+        return ""
+    return (
+        f"the translation disagrees with this head: {words[pronoun]} is {_GENDERS[ours]}, "
+        f"{words[noun]} is {_GENDERS[str(theirs)]}"
+    )
+
+
+def _came_from(reading: Reading, source: int, rows: Sequence[int]) -> int | None:
+    """The last of these French words that came from one English word, if any."""
+    alignment = reading.alignment
+    chosen = [row for row in rows if alignment.source_columns(row)[:1] == [source]]
+    return chosen[-1] if chosen else None
+
+
+def _noun_gender(words: Sequence[str], noun_at: int) -> str | None:
+    """The gender of a French noun: by its determiner, else where the noun is a known one."""
+    for before in reversed(words[max(0, noun_at - 2) : noun_at]):
+        if before in _DETERMINERS:
+            return _DETERMINERS[before]
+        if before in _BEFORE_VOWEL and words[noun_at][0] not in "aeiouyhéèêâîôœ":
+            return "m"
+    # Where an article does not tell, as in l'herbe.
+    return _known_genders().get(words[noun_at])
+
+
+@cache
+def _known_genders() -> dict[str, str]:
+    """Genders of some French nouns, from the table among the shipped files."""
+    lines = NOUNS.read_text(encoding="utf-8").splitlines()
+    rows = (line.split(" | ") for line in lines if not line.startswith("#"))
+    return {row[0]: row[1] for row in rows}
