@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from regard.engine.native.library import function
+from regard.engine.native.library import function, is_addressable
 from regard.engine.threads import threads
 from regard.errors import ShapeError
 from regard.typing import Array
@@ -194,8 +194,8 @@ class Int8Matrix:
             start = stop
 
     def _multiply_native(self, multiply: Kernel, x_ne: Array, out_nf: Array) -> None:
-        if x_ne.strides[1] != x_ne.itemsize or x_ne.strides[0] % x_ne.itemsize:
-            x_ne = np.ascontiguousarray(x_ne)
+        if not is_addressable(x_ne) or x_ne.strides[1] != x_ne.itemsize:
+            x_ne = np.array(x_ne, order="C")
         (rows, inner), outputs = x_ne.shape, self.shape[1]
         call = _Product(
             x_ne.ctypes.data, out_nf.ctypes.data, ctypes.addressof(self.native_blocks),

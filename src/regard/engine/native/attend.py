@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from regard.engine.call import LOG2_E, Cost, Problem, Requested, block_size
-from regard.engine.native.library import function, native_state
+from regard.engine.call import LOG2_E, Cost, Problem, Requested, block_size, copied, once
+from regard.engine.native.library import function, is_addressable, native_state
 from regard.engine.threads import threads
 from regard.engine.visibility import Visibility
 from regard.typing import Array
@@ -23,7 +23,7 @@ MAX_TOP = 64  # as MAX_TOP in best.h
 MIN_PARALLEL_FLOPS = 2**22  # below it one thread is done before a second one wakes up
 FLOPS_PER_CALL = 2**36  # of one native call; Ctrl-C is handled between two calls
 MAX_KEPT_SCRATCH_FLOATS = 2**20  # the largest buffer that outlives a call
-UNBOUNDED = 2**40  # no edge of the band: beyond any number of keys
+UNBOUNDED = 2**60  # no edge of the band: beyond any position, and sums of a few fit int64
 _local = threading.local()
 _POINTERS = ["query", "key", "value"]
 _SIZES = ["heads", "inner", "group", "queries", "keys", "width", "value_width",
@@ -150,9 +150,7 @@ def attend_densely(
     entries, heads, queries, width = query_bhqd.shape
     keys, value_width = value_bhkd.shape[2:]
     for name, array in (("query", query_bhqd), ("key", key_bhkd), ("value", value_bhkd)):
-        setattr(call, name, _address(array))
-        for axis, step in zip(("entry", "head", "row"), array.strides, strict=False):
-            setattr(call, f"{name}_{axis}", step // 4)
+        _put_array(call, facts, name, array, ("entry", "head", "row"))
     call.heads, call.inner, call.group = entries * heads, heads, 1
     call.queries, call.keys, call.width, call.value_width = queries, keys, width, value_width
     call.factor, call.left, call.right = width**-0.5 * LOG2_E, UNBOUNDED, UNBOUNDED
@@ -172,15 +170,24 @@ def put_arrays(call: AttentionArguments, facts: NativeFacts, problem: Problem) -
         ("key", problem.key_gkd),
         ("value", problem.value_gkv),
     ):
-        rows = array if array.strides[-1] == 4 else np.ascontiguousarray(array)
-        facts.buffers.append(rows)
-        setattr(call, name, _address(rows))
-        setattr(call, f"{name}_head", rows.strides[0] // 4)
-        setattr(call, f"{name}_row", rows.strides[1] // 4)
+        _put_array(call, facts, name, array, ("head", "row"))
     call.heads = call.inner = problem.heads
     call.group = problem.group
     call.queries, call.width = problem.query_hqd.shape[1:]
     call.keys, call.value_width = problem.value_gkv.shape[1:]
+
+
+def _put_array(
+    call: AttentionArguments, facts: NativeFacts, name: str, array: Array, axes: tuple[str, ...]
+) -> None:
+    """The address of an array whose rows are contiguous, and its steps along the other axes."""
+    rows = array
+    if not is_addressable(array) or array.strides[-1] != array.itemsize:
+        rows = np.array(array, order="C")
+    facts.buffers.append(rows)
+    setattr(call, name, _address(rows))
+    for axis, step in zip(axes, rows.strides, strict=False):
+        setattr(call, f"{name}_{axis}", step // rows.itemsize)
 
 
 def _put_options(call: AttentionArguments, problem: Problem) -> None:
@@ -191,8 +198,8 @@ def _put_options(call: AttentionArguments, problem: Problem) -> None:
 
 def _put_visibility(call: AttentionArguments, facts: NativeFacts, visibility: Visibility) -> None:
     call.offset = visibility.offset
-    call.left = UNBOUNDED if visibility.left is None else min(visibility.left, UNBOUNDED)
-    call.right = UNBOUNDED if visibility.right is None else min(visibility.right, UNBOUNDED)
+    call.left = UNBOUNDED if visibility.left is None else visibility.left
+    call.right = UNBOUNDED if visibility.right is None else visibility.right
     if visibility.lengths_h is not None:
         lengths_h = np.ascontiguousarray(visibility.lengths_h, np.int64)
         facts.buffers.append(lengths_h)
@@ -207,6 +214,8 @@ def put_mask(call: AttentionArguments, facts: NativeFacts, mask: NDArray[Any]) -
     call.bias_factor = LOG2_E
     if mask.dtype not in (np.bool_, np.float32):
         mask, call.bias_factor = _in_base_2(mask), 1.0
+    elif not is_addressable(mask):
+        mask = copied(mask)
     steps = [step // mask.itemsize for step in mask.strides]
     starts = np.zeros(mask.shape[:-2], np.int64)
     for axis, step in enumerate(steps[:-2]):
@@ -220,11 +229,11 @@ def put_mask(call: AttentionArguments, facts: NativeFacts, mask: NDArray[Any]) -
 
 def _in_base_2(mask: NDArray[Any]) -> NDArray[Any]:
     """A float mask of another width, multiplied in its own width; broadcast axes stay that."""
-    once = mask[tuple(slice(0, 1) if step == 0 else slice(None) for step in mask.strides)]
+    numbers = once(mask)
     with np.errstate(over="ignore"):  # the lowest number is a usual mask; the kernel clips
-        wide = np.multiply(once, LOG2_E, dtype=np.result_type(mask, np.float32))
+        wide = np.multiply(numbers, LOG2_E, dtype=np.result_type(mask, np.float32))
         limited = np.clip(wide, -(2.0**100), 2.0**100).astype(np.float32)
-    limited[once == -np.inf] = -np.inf
+    limited[numbers == -np.inf] = -np.inf
     return np.broadcast_to(limited, mask.shape)
 
 
