@@ -133,7 +133,6 @@ class Problem:
 
     @property
     def heads(self) -> int:
-        """The number of heads over every leading axis."""
         return int(self.query_hqd.shape[0])
 
     @property
@@ -148,20 +147,16 @@ class Problem:
 
     @property
     def width(self) -> int:
-        """Features of a head's query and key."""
         return int(self.query_hqd.shape[-1])
 
     @property
     def device_weights(self) -> None:
-        """None: this problem is on the host."""
         return None
 
     def device_repeats(self, tokens_k: Array) -> None:
-        """None: this problem is on the host."""
         return
 
     def on_host(self) -> Problem:
-        """This problem, which is on the host already."""
         return self
 
     def cut(self, heads: slice, rows: slice, columns: slice) -> tuple[Problem, slice, slice, slice]:

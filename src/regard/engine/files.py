@@ -45,7 +45,6 @@ class FileReader:
         self._lock = threading.Lock()
 
     def read(self, start: int, size: int) -> bytearray:
-        """The bytes of a range."""
         content = bytearray(size)
         view = memoryview(content)
         with self._lock:
@@ -101,21 +100,17 @@ class FileArray(np.lib.mixins.NDArrayOperatorsMixin):
 
     @property
     def ndim(self) -> int:
-        """The number of axes."""
         return len(self.shape)
 
     @property
     def size(self) -> int:
-        """The number of elements."""
         return math.prod(self.shape)
 
     @property
     def nbytes(self) -> int:
-        """The number of bytes in the file."""
         return self.size * self.stored.itemsize
 
     def read(self) -> Array:
-        """All of it as an ndarray."""
         content = self.reader.read(self.start, self.nbytes)
         array = np.frombuffer(content, self.stored).reshape(self.shape)
         return array if self.decode is None else self.decode(array)
@@ -460,8 +455,9 @@ def mapped_arrays(path: Path) -> tuple[Any, dict[str, Array]]:
         raise FileError(f"No such file: {path}")
     try:
         reader, end = FileReader(path), path.stat().st_size
-        size = int.from_bytes(reader.read(0, min(8, end)), "little")
-        text = bytes(reader.read(8, max(0, min(size, end - 8))))
+        with path.open("rb") as file:
+            size = int.from_bytes(file.read(8), "little")
+            text = file.read(min(size, end))
         described = json.loads(text)
         metadata = described.pop("__metadata__", {})
         about = json.loads(metadata.get("regard", "null"))

@@ -68,24 +68,19 @@ class ArrayFacts(dict[str, Array], FactsLike):
 
     @property
     def on_device(self) -> bool:
-        """False: everything is on the host."""
         return False
 
     @property
     def device_bytes(self) -> int:
-        """0: nothing is on a device."""
         return 0
 
     def fact_shape(self, name: str) -> tuple[int, ...]:
-        """The shape of a fact."""
         return self[name].shape
 
     def tensor(self, name: str) -> Array:
-        """The array."""
         return self[name]
 
     def without(self, name: str) -> ArrayFacts:
-        """All facts but one."""
         return ArrayFacts({other: array for other, array in self.items() if other != name})
 
 
@@ -264,16 +259,13 @@ class Observation(NotebookDisplay):
 
     @property
     def queries(self) -> int:
-        """The number of queries."""
         return self._fact_shape("logsumexp")[-1]
 
     def _fact_shape(self, name: str) -> tuple[int, ...]:
-        """The shape of a fact, known without copying it from a device."""
         return self.facts.fact_shape(name)
 
     @property
     def _on_device(self) -> bool:
-        """Whether the facts were computed on a device and are copied when they are read."""
         return self.facts.on_device
 
     @property

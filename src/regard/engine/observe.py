@@ -266,7 +266,6 @@ class Gathered:
             _check_external_total(rows.inverse_hq() * rows.total_hq)
 
     def observation(self, plan: TilePlan) -> Observation:
-        """All facts; what was not asked for is absent."""
         problem, requested, columns = self.problem, self.requested, self.columns
         live_hq = np.isfinite(self.log2_total_hq)
         facts: dict[str, Array] = {"logsumexp": self.log2_total_hq * math.log(2)}

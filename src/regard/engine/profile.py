@@ -151,11 +151,9 @@ class Profile:
 
     @property
     def device_bytes(self) -> int:
-        """0: nothing is on a device."""
         return 0
 
     def resolve(self) -> Profile:
-        """This profile, which is on the host already."""
         return self
 
     def at(self, back: int) -> NDArray[Any]:

@@ -183,14 +183,12 @@ class ColumnSums:
 
     @cached_property
     def row_edges(self) -> NDArray[np.int64]:
-        """Edges of the map's blocks of queries."""
         if self.requested.row_edges is not None:
             return self.requested.row_edges
         return blocks(self.problem.visibility.queries, self.requested.map)
 
     @cached_property
     def column_edges(self) -> NDArray[np.int64]:
-        """Edges of the map's blocks of keys."""
         if self.requested.edges is not None:
             return self.requested.edges
         return blocks(self.problem.visibility.keys, self.requested.map)
@@ -221,7 +219,6 @@ class ColumnSums:
         return ColumnPart(unit, panel.columns, received_hk, map_hrc, distance_hn)
 
     def add(self, part: ColumnPart) -> None:
-        """Add a part."""
         heads, rows, columns = part.unit.heads, part.unit.rows, part.columns
         self.received_hk[heads, columns] += part.received_hk
         if self.map_hrc is not None and part.map_hrc is not None:

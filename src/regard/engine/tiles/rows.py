@@ -36,7 +36,6 @@ class Rows:
 
     @classmethod
     def none_seen(cls, problem: Problem, unit: Unit, requested: Requested) -> Rows:
-        """Sums over no keys."""
         shape = (unit.heads.stop - unit.heads.start, unit.rows.stop - unit.rows.start)
         start = 0.0 if problem.bounded else problem.floor
         external_log2_hq = requested.log2_total_hq
