@@ -366,8 +366,8 @@ def read_file(
     """The header of a file of this kind, and all its arrays, compared with their checksums."""
     header, unread_arrays = mapped_arrays(path)
     check_header(header, path, kind, version)
-    arrays = {name: np.asarray(array) for name, array in unread_arrays.items()}
     with file_errors(path):
+        arrays = {name: np.asarray(array) for name, array in unread_arrays.items()}
         check_contents(header["contents"], arrays, path, verify)
     return header, arrays
 
@@ -432,6 +432,7 @@ SAFETENSORS_DTYPES = {
 SAFETENSORS_NAMES = {np.dtype(dtype): name for name, dtype in SAFETENSORS_DTYPES.items()}
 CHECKSUM_NAME, NO_CHECKSUM = "header_crc32", "00000000"
 CHECKSUM_FIELD = f'"{CHECKSUM_NAME}":"{NO_CHECKSUM}"'.encode()
+MAX_ARRAY_SIZE = 2**48  # of all axes but the empty ones: NumPy refuses larger shapes
 # Assumed of query and key that are not read: so long that no sum goes without a shift.
 ASSUMED_ROW_LENGTH = 1e4
 
@@ -482,6 +483,7 @@ def _array(reader: FileReader, base: int, end: int, entry: dict[str, Any]) -> Ar
         min(shape, default=0) < 0
         or not base <= start <= stop <= end
         or array.nbytes != stop - start
+        or math.prod(max(1, size) for size in shape) > MAX_ARRAY_SIZE
     ):
         raise ValueError("an array lies outside the file")
     return cast("Array", array)

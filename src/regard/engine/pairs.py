@@ -139,7 +139,7 @@ def full_rows(
     For rows whose log-sum-exp is inexact (see Problem). Where it is not that of these keys, but
     over more of them, it decides all the same.
     """
-    scores, highest_hq = [], np.array(-np.inf)
+    scores, highest_hq, size_hq = [], np.array(-np.inf), np.array(0.0)
     for part in parts:
         problem, *where = part.cut(heads, rows, slice(0, part.visibility.keys))
         t_hqk = np.empty([x.stop - x.start for x in where], problem.dtype)
@@ -150,6 +150,10 @@ def full_rows(
         if visible is not None:
             np.copyto(t_hqk, -np.inf, where=visible == 0)
         scores.append(t_hqk)
+        # Terms of a product that cancel are rounded as well: no score is larger than this.
+        key_hkd = problem.shared(problem.key_gkd, at_h, at_k)
+        longest_h1 = np.linalg.norm(key_hkd, axis=-1).max(axis=-1, initial=0)[:, None]
+        size_hq = np.maximum(size_hq, np.linalg.norm(query_hqd, axis=-1) * longest_h1)
         highest_hq = np.maximum(highest_hq, t_hqk.max(axis=-1, initial=-np.inf))
     eps = float(np.finfo(problem.dtype).eps)
     with np.errstate(all="ignore"):
@@ -158,7 +162,8 @@ def full_rows(
         total_hq = e_hqk.sum(axis=-1, dtype=np.float64)
         given_hq = problem.log2_total(logsumexp_hq)
         apart_hq = np.abs(highest_hq + np.log2(total_hq) - given_hq)
-        own_hq = apart_hq <= MAX_ROUNDINGS * eps * np.abs(given_hq)
+        size_hq = np.minimum(size_hq, 1) * problem.softcap * LOG2_E if problem.softcap else size_hq
+        own_hq = apart_hq <= MAX_ROUNDINGS * eps * (np.abs(given_hq) + size_hq)
         factor_hq = np.where(own_hq, 1 / total_hq, np.exp2(highest_hq - given_hq))
     e_hqk *= np.where(total_hq > 0, factor_hq, 0)[..., None].astype(e_hqk.dtype)
     return e_hqk
