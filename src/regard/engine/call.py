@@ -150,6 +150,11 @@ class Problem:
         return int(self.query_hqd.shape[-1])
 
     @property
+    def factor(self) -> float:
+        """From query . key to base-2 scores; with a softcap, to the argument of tanh."""
+        return self.scale / self.softcap if self.softcap else self.scale * LOG2_E
+
+    @property
     def device_weights(self) -> None:
         return None
 
@@ -178,8 +183,7 @@ class Problem:
 
     def scaled_query(self, heads: slice, rows: slice) -> Array:
         """Queries times the factor of the scores."""
-        factor = self.scale / self.softcap if self.softcap else self.scale * LOG2_E
-        return np.asarray(self.query_hqd[heads, rows] * self.dtype.type(factor))
+        return np.asarray(self.query_hqd[heads, rows] * self.dtype.type(self.factor))
 
     def scores(
         self, query_hqd: Array, heads: slice, rows: slice, columns: slice, out: Array

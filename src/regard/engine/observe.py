@@ -203,7 +203,12 @@ def _native_profile(problem: Problem, native: NativeFacts) -> Profile | None:
     if native.distance_hn is None or native.received_hk is None or native.logsumexp_hq is None:
         return None
     live_hq = np.isfinite(native.logsumexp_hq)
-    return Profile.from_problem(problem, native.received_hk, native.distance_hn, live_hq)
+    return _profile(problem, native.received_hk, native.distance_hn, live_hq)
+
+
+def _profile(problem: Problem, received_hk: Array, distance_hn: Array, live_hq: Array) -> Profile:
+    about = problem.visibility, problem.leading, problem.dtype
+    return Profile.from_sums(*about, received_hk, distance_hn, live_hq)
 
 
 def _observation(
@@ -281,9 +286,7 @@ class Gathered:
             facts["map"] = _mean_map(columns.map_hrc, live_hq, columns.row_edges)
         profile = None
         if columns.distance_hn is not None:
-            profile = Profile.from_problem(
-                problem, columns.received_hk, columns.distance_hn, live_hq
-            )
+            profile = _profile(problem, columns.received_hk, columns.distance_hn, live_hq)
         return _observation(problem, facts, profile, cost(problem, plan))
 
 

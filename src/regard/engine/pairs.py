@@ -106,8 +106,7 @@ def weights_at(
 
     Without ``visible_hmab`` hidden keys have weights too, which may be infinite.
     """
-    factor = problem.scale / problem.softcap if problem.softcap else problem.scale * LOG2_E
-    query_hmad = problem.query_hqd[:, block.rows_ma] * problem.dtype.type(factor)
+    query_hmad = problem.query_hqd[:, block.rows_ma] * problem.dtype.type(problem.factor)
     key_g1mbd = problem.key_gkd[:, None, block.columns_mb]
     grouped = (len(key_g1mbd), problem.group, *query_hmad.shape[1:])
     t_ghmab = query_hmad.reshape(grouped) @ key_g1mbd.swapaxes(-1, -2)

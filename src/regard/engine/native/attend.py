@@ -110,25 +110,19 @@ def _panel_rows(keys: int) -> int:
 
 def native_output(problem: Problem) -> Array:
     """The output (h, q, v) alone of a problem that the kernel serves."""
-    call, facts = AttentionArguments(), NativeFacts()
-    put_arrays(call, facts, problem)
-    _put_options(call, problem)
-    _put_visibility(call, facts, problem.visibility)
+    facts = NativeFacts()  # holds on to what C points to
+    call = _arguments(problem, facts)
     shape = (problem.heads, problem.visibility.queries, problem.value_gkv.shape[-1])
     output_hqv: Array = _result(call, "output", shape)
-    call.block_rows, call.block_keys = BLOCK_ROWS, BLOCK_KEYS
     run(call, operations(problem.visibility, problem.heads, call))
     return output_hqv
 
 
 def attend_natively(problem: Problem, requested: Requested) -> tuple[NativeFacts, Cost]:
     """All requested facts of a problem that the kernel serves, and what they cost."""
-    call, facts = AttentionArguments(), NativeFacts()
-    put_arrays(call, facts, problem)
-    _put_options(call, problem)
-    _put_visibility(call, facts, problem.visibility)
+    facts = NativeFacts()
+    call = _arguments(problem, facts)
     _put_results(call, facts, problem, requested)
-    call.block_rows, call.block_keys = BLOCK_ROWS, BLOCK_KEYS
     if _needs_rows(requested):
         call.block_rows = _panel_rows(problem.visibility.keys)
     spent = run(call, operations(problem.visibility, problem.heads, call))
@@ -163,18 +157,21 @@ def attend_densely(
     return output_bhqd, weights_bhqk
 
 
-def put_arrays(call: AttentionArguments, facts: NativeFacts, problem: Problem) -> None:
-    """Query, key and value, (h or g, tokens, features), whose rows become contiguous."""
-    for name, array in (
-        ("query", problem.query_hqd),
-        ("key", problem.key_gkd),
-        ("value", problem.value_gkv),
-    ):
-        _put_array(call, facts, name, array, ("head", "row"))
+def _arguments(problem: Problem, facts: NativeFacts) -> AttentionArguments:
+    """Everything of a call but its results, in blocks of the usual size."""
+    call = AttentionArguments()
+    _put_array(call, facts, "query", problem.query_hqd, ("head", "row"))
+    _put_array(call, facts, "key", problem.key_gkd, ("head", "row"))
+    _put_array(call, facts, "value", problem.value_gkv, ("head", "row"))
     call.heads = call.inner = problem.heads
     call.group = problem.group
     call.queries, call.width = problem.query_hqd.shape[1:]
     call.keys, call.value_width = problem.value_gkv.shape[1:]
+    call.factor, call.cap = problem.factor, (problem.softcap or 0.0) * LOG2_E
+    call.bounded = problem.bounded
+    call.block_rows, call.block_keys = BLOCK_ROWS, BLOCK_KEYS
+    _put_visibility(call, facts, problem.visibility)
+    return call
 
 
 def _put_array(
@@ -188,12 +185,6 @@ def _put_array(
     setattr(call, name, _address(rows))
     for axis, step in zip(axes, rows.strides, strict=False):
         setattr(call, f"{name}_{axis}", step // rows.itemsize)
-
-
-def _put_options(call: AttentionArguments, problem: Problem) -> None:
-    call.factor = problem.scale / problem.softcap if problem.softcap else problem.scale * LOG2_E
-    call.cap = (problem.softcap or 0.0) * LOG2_E
-    call.bounded = problem.bounded
 
 
 def _put_visibility(call: AttentionArguments, facts: NativeFacts, visibility: Visibility) -> None:
