@@ -75,15 +75,15 @@ test-native-sanitized: $(VENV)/test.stamp ## the kernels' tests under the addres
 	@LD_PRELOAD="$$($${CC:-cc} -print-file-name=libasan.so)" ASAN_OPTIONS=detect_leaks=0 \
 	REGARD_NATIVE_LIBRARY="$$(ls $(SANITIZED)/_kernels.*-*)" $(BIN)/pytest -q -p no:cacheprovider \
 	tests/engine/native/test_attend.py tests/engine/test_dense.py tests/engine/test_int8_matrix.py \
-	tests/engine/tiles/test_rows.py
+	tests/engine/tiles/test_rows.py tests/engine/test_extremes.py tests/engine/test_fuzz.py
 
 # As if on other processors; KERNELS="Haswell Prescott" takes these alone.
 test-kernels: $(VENV)/test.stamp ## the tests that depend on arithmetic, with every BLAS kernel
 	@$(BIN)/python tools/kernels.py $(KERNELS)
 
 # CASES=100000 SEED=7 make fuzz: other calls than those of make test.
-fuzz: $(VENV)/test.stamp ## random calls of attention and observe against float64, many of them
-	@REGARD_FUZZ_CASES=$${CASES:-10000} REGARD_FUZZ_SEED=$${SEED:-1} $(BIN)/pytest -q -x tests/engine/test_observe.py -k random_calls
+fuzz: $(VENV)/test.stamp ## random calls against float64, huge numbers and damaged files, many of them
+	@REGARD_FUZZ_CASES=$${CASES:-10000} REGARD_FUZZ_SEED=$${SEED:-1} $(BIN)/pytest -q -x tests/engine/test_fuzz.py
 
 # About half an hour on one core; docs/watch_families.md has the verdicts as they were.
 nightly: $(VENV)/test.stamp ## tests that repeat others, and every model type of transformers under watch

@@ -6,7 +6,10 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
+from safetensors import SafetensorError
+from safetensors.numpy import save_file
 
 from regard.atomic_write import check_writable, replacing, write_bytes, write_text
 from regard.errors import FileError
@@ -155,3 +158,27 @@ def test_a_link_is_followed(target: Path) -> None:
     write_text(link, "new")
     assert link.is_symlink()
     assert target.read_text() == "new"
+
+
+def test_a_full_disk_under_safetensors_is_a_file_error(tmp_path):
+    path = tmp_path / "x.safetensors"
+    with pytest.raises(FileError) as error, replacing(path):
+        raise SafetensorError("I/O error: No space left on device (os error 28)")
+    assert str(error.value) == (
+        f"{path} cannot be written: I/O error: No space left on device (os error 28). "
+        "Choose another path."
+    )
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no umask")
+def test_the_umask_decides_also_where_a_library_makes_a_file_of_its_own(tmp_path):
+    path = tmp_path / "x.safetensors"
+    before = os.umask(0o022)
+    try:
+        with replacing(path) as draft:
+            save_file({"x": np.zeros(3)}, draft)
+            draft.chmod(0o600)
+    finally:
+        os.umask(before)
+    assert path.stat().st_mode & 0o777 == 0o644

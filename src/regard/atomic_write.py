@@ -15,6 +15,7 @@ from __future__ import annotations
 import os
 import secrets
 import shutil
+import stat
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -60,15 +61,20 @@ def replacing(path: str | Path) -> Iterator[Path]:
     target = _target(path)
     special = _is_special(target)
     draft = target if special else _new_draft(path, target)
+    mode = stat.S_IMODE(draft.stat().st_mode)
     try:
         yield draft
         if not special:
+            # Some libraries put a file of their own, with other permissions, in the draft's place.
+            draft.chmod(mode)
             _rename(draft, target)
     except BaseException as error:
         if not special:
             draft.unlink(missing_ok=True)
         if isinstance(error, OSError) and error.filename in (None, str(draft)):
             raise _cannot(path, _reason(error)) from error
+        if type(error).__name__ == "SafetensorError":  # such as a full disk
+            raise _cannot(path, f"{str(error).rstrip('.')}. Choose another path") from error
         raise
 
 

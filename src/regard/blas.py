@@ -77,7 +77,6 @@ class Limit:
         self.state = _ThreadState() if each_thread else _State()
 
     def acquire(self, call: _Call) -> None:
-        """Count a call in."""
         self.state.calls.add(call)
         number = self.get_threads()
         # A number other than one means that this is the first call, or that other code has set it

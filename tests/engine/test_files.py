@@ -2,6 +2,9 @@
 
 import contextlib
 import json
+import os
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -146,19 +149,92 @@ def test_a_flipped_bit_is_noticed(tmp_path) -> None:
         load(path, verify=False)
 
 
-def test_a_failed_save_leaves_the_old_file(tmp_path, monkeypatch) -> None:
+def test_every_flipped_bit_of_the_header_is_noticed(tmp_path) -> None:
+    path = tmp_path / "x.regard"
+    observed(window=(3, None), offset=1).save(path, query_and_key=True)
+    content = path.read_bytes()
+    size = 8 + int.from_bytes(content[:8], "little")
+    random = np.random.default_rng(0)
+    for at in range(size):
+        flipped = bytearray(content)
+        flipped[at] ^= 1 << int(random.integers(8))
+        path.write_bytes(flipped)
+        for read in (load, open_mapped) if at % 16 == 0 else (open_mapped,):
+            with pytest.raises(FileError):
+                read(path)
+
+
+def test_a_header_that_says_other_numbers_is_named_as_damaged(tmp_path) -> None:
+    path = tmp_path / "x.regard"
+    observed(scale=0.25).save(path, query_and_key=True)
+    path.write_bytes(path.read_bytes().replace(b"0.25", b"0.35"))
+    for read in (load, open_mapped):
+        with pytest.raises(FileError) as error:
+            read(path)
+        assert str(error.value) == (
+            f"{path} is damaged: its header is not the one that was saved. Make the file again "
+            "with seen.save(...)."
+        )
+
+
+def test_a_file_without_a_checksum_of_its_header_loads(tmp_path) -> None:
+    """As earlier versions wrote it."""
+    seen, path = observed(causal=True), tmp_path / "x.regard"
+    seen.save(path, query_and_key=True)
+    header, arrays = parts_of(path)
+    save_file(arrays, path, metadata={"regard": json.dumps(header)})
+    for read in (load, open_mapped):
+        np.testing.assert_array_equal(read(path).received, seen.received)
+    with path.open("ab") as file:
+        file.write(b"more")
+    for read in (load, open_mapped):
+        with pytest.raises(FileError, match=r"is not a complete \.regard file"):
+            read(path)
+
+
+def parts_of(path):
+    """Header and arrays of a file, without the note that its header has a checksum."""
+    with safe_open(path, framework="numpy") as file:
+        header = json.loads(file.metadata()["regard"])
+        del header["header_checksum"]
+        return header, {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+
+
+@pytest.mark.parametrize("mask", [np.zeros((30, 30), ">f4"), np.zeros(30, "f2"), np.ones(30, bool)])
+def test_masks_of_any_dtype_come_back(tmp_path, mask) -> None:
+    seen = observed(mask=mask)
+    seen.save(tmp_path / "x.regard", query_and_key=True)
+    np.testing.assert_array_equal(load(tmp_path / "x.regard").row(3), seen.row(3))
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no limit on a file's size")
+def test_a_full_disk_leaves_the_old_file(tmp_path) -> None:
     path = tmp_path / "x.regard"
     observed().save(path)
     before = path.read_bytes()
-    monkeypatch.setattr("safetensors.numpy.save_file", _full_disk)
-    with pytest.raises(FileError, match="No space left on device"):
-        observed(causal=True).save(path)
+    code = (
+        "import resource, sys, numpy as np, regard; x = np.ones((500, 64), np.float32);"
+        "seen = regard.observe(x, x, x); resource.setrlimit(resource.RLIMIT_FSIZE, (9000, 9000))\n"
+        "try: seen.save(sys.argv[1])\n"
+        "except regard.RegardError as error: print(error)"
+    )
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
+    command = [sys.executable, "-c", code, str(path)]
+    ended = subprocess.run(command, capture_output=True, text=True, env=environment)
+    assert ended.stdout == f"{path} cannot be written: File too large. Choose another path.\n"
     assert path.read_bytes() == before
     assert [file.name for file in tmp_path.iterdir()] == ["x.regard"]
 
 
-def _full_disk(*arguments, **options) -> None:
-    raise OSError(28, "No space left on device")
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no umask")
+@pytest.mark.parametrize(("mask", "mode"), [(0o022, 0o644), (0o077, 0o600), (0o002, 0o664)])
+def test_the_umask_decides_who_may_read(tmp_path, mask, mode) -> None:
+    before = os.umask(mask)
+    try:
+        observed().save(tmp_path / "x.regard")
+    finally:
+        os.umask(before)
+    assert (tmp_path / "x.regard").stat().st_mode & 0o777 == mode
 
 
 HOSTILE = [None, [], {}, "", "x", -1, 1.5, True, [[]], {"x": 1}, [None], 10**30, [1, 2, 3]]
@@ -195,9 +271,7 @@ def test_a_hostile_header_is_refused_or_harmless(tmp_path) -> None:
     """Whatever stands in a field, there is a FileError or an observation that can be read."""
     path = tmp_path / "x.regard"
     observed(window=(3, None), offset=1, top=0).save(path, query_and_key=True)
-    with safe_open(path, framework="numpy") as file:
-        header = json.loads(file.metadata()["regard"])
-        arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+    header, arrays = parts_of(path)
     for field in _paths(header):
         for value in (*HOSTILE, ...):
             changed = json.dumps(_changed(header, field, value))

@@ -6,7 +6,7 @@ Every path (tiles, native, gpu, ring) computes a Problem that ``prepare`` made.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import cache
 from typing import TYPE_CHECKING, Any, Protocol, Unpack
@@ -40,6 +40,12 @@ if TYPE_CHECKING:
 
 
 LOG2_E = math.log2(math.e)
+MAX_OFFSET = 2**40  # positions: beyond any text, and sums of a few of them fit int64
+# A float mask is clipped at half the floor, so that different numbers beyond it would become equal.
+BIAS_LIMITS = {np.dtype(np.float32): 2.0**98, np.dtype(np.float64): 2.0**998}
+# Base-2 sums up to which a log-sum-exp and scores computed again fit to about 1e-5. Capped scores
+# of two kernels differ in every last bit of their tanh, others seldom do.
+MAX_SUM, MAX_CAPPED_SUM, MAX_FLOAT64_SUM = 2.0**11, 2.0**6, 2.0**35
 
 
 @dataclass(frozen=True)
@@ -117,6 +123,7 @@ class Problem:
     options: AttentionOptions = field(repr=False)
     # Values near the largest float64 are divided by this, so that their sums do not overflow.
     value_scale: float = 1.0
+    clipped_bias: float | None = None  # the number of the mask that is too low for the dtype
 
     @property
     def dtype(self) -> np.dtype[Any]:
@@ -126,7 +133,6 @@ class Problem:
 
     @property
     def heads(self) -> int:
-        """The number of heads over every leading axis."""
         return int(self.query_hqd.shape[0])
 
     @property
@@ -141,20 +147,21 @@ class Problem:
 
     @property
     def width(self) -> int:
-        """Features of a head's query and key."""
         return int(self.query_hqd.shape[-1])
 
     @property
+    def factor(self) -> float:
+        """From query . key to base-2 scores; with a softcap, to the argument of tanh."""
+        return self.scale / self.softcap if self.softcap else self.scale * LOG2_E
+
+    @property
     def device_weights(self) -> None:
-        """None: this problem is on the host."""
         return None
 
     def device_repeats(self, tokens_k: Array) -> None:
-        """None: this problem is on the host."""
         return
 
     def on_host(self) -> Problem:
-        """This problem, which is on the host already."""
         return self
 
     def cut(self, heads: slice, rows: slice, columns: slice) -> tuple[Problem, slice, slice, slice]:
@@ -176,8 +183,7 @@ class Problem:
 
     def scaled_query(self, heads: slice, rows: slice) -> Array:
         """Queries times the factor of the scores."""
-        factor = self.scale / self.softcap if self.softcap else self.scale * LOG2_E
-        return np.asarray(self.query_hqd[heads, rows] * self.dtype.type(factor))
+        return np.asarray(self.query_hqd[heads, rows] * self.dtype.type(self.factor))
 
     def scores(
         self, query_hqd: Array, heads: slice, rows: slice, columns: slice, out: Array
@@ -222,6 +228,22 @@ class Problem:
         # A float32 shift of 1e6 is off by several percent of a weight: correct for its rounding.
         lost = np.where(live, log2_total - shift, 0)
         t *= np.exp2(-lost)[..., None].astype(self.dtype)
+
+    def log2_total(self, logsumexp: Array) -> Array:
+        """A natural log-sum-exp in base 2, clipped as the scores are."""
+        with np.errstate(over="ignore"):
+            clipped = np.maximum(logsumexp * LOG2_E, self.floor / 2)
+        return np.where(logsumexp == -np.inf, logsumexp, clipped)
+
+    def is_inexact(self, log2_total: Array) -> Array:
+        """Where a sum is so large that float64, or the scores, cannot hold what stands beside it.
+
+        The weights of such a row need all its scores at once: see ``pairs.full_rows``.
+        """
+        limit = MAX_CAPPED_SUM if self.softcap else MAX_SUM
+        if self.dtype == np.float64:
+            limit = MAX_FLOAT64_SUM
+        return np.isfinite(log2_total) & (np.abs(log2_total) > limit)
 
     def exponential(self, t: Array, visible: Array | None, out: Array) -> None:
         """2^t, and 0 where hidden.
@@ -305,13 +327,24 @@ def compute_dtype(
 
 
 def largest_bias(mask: ArrayLike | MaskRule | None) -> float:
-    """The largest finite magnitude in a float mask, slice by slice so that no copy is made."""
+    """The largest finite magnitude in a float mask."""
     if mask is None or callable(mask) or np.asarray(mask).dtype == bool:
         return 0.0
-    flat = np.asarray(mask).reshape(-1)
-    slices = (flat[i : i + 2**20] for i in range(0, flat.size, 2**20))
+    slices = _slices(np.asarray(mask))
     return max((float(np.abs(x, where=x != -np.inf, out=np.zeros_like(x)).max()) for x in slices),
                default=0.0)  # fmt: skip
+
+
+def _slices(array: Array) -> Iterator[Array]:
+    """The numbers of an array in small pieces, broadcast ones once; no copy of all is made."""
+    flags: Any = ["external_loop", "buffered", "zerosize_ok"]
+    if array.size:
+        yield from np.nditer(once(array), flags, buffersize=2**20)
+
+
+def once(array: Array) -> Array:
+    """The array with one entry of each broadcast axis."""
+    return array[tuple(slice(0, 1) if step == 0 else slice(None) for step in array.strides)]
 
 
 def _is_beyond(mask: ArrayLike | MaskRule | None, largest: float, limit: float) -> bool:
@@ -322,12 +355,13 @@ def _is_beyond(mask: ArrayLike | MaskRule | None, largest: float, limit: float) 
     """
     if largest < limit:
         return False
-    flat = np.asarray(mask).reshape(-1)
-    slices = [flat[i : i + 2**20] for i in range(0, flat.size, 2**20)]
-    if any(float(x.max()) >= limit for x in slices):
-        return True
-    low = [x[(x <= -limit) & (x != -np.inf)] for x in slices]
-    return len({float(end) for x in low if x.size for end in (x.min(), x.max())}) > 1
+    lowest = set()
+    for x in _slices(np.asarray(mask)):
+        if float(x.max()) >= limit:
+            return True
+        low = x[(x <= -limit) & (x != -np.inf)]
+        lowest |= {float(low.min()), float(low.max())} if low.size else set()
+    return len(lowest) > 1
 
 
 def is_bounded(bound: float, value_size: float, dtype: np.dtype[Any]) -> bool:
@@ -383,19 +417,18 @@ def prepare(
     complete["mask"] = tensor_to_array(complete["mask"])
     complete["lengths"] = tensor_to_array(complete["lengths"])
     if copy:
-        arrays |= {name: _copied(arrays[name]) for name in ("query", "key")}
+        arrays |= {name: copied(arrays[name]) for name in ("query", "key")}
         mask, lengths = complete["mask"], complete["lengths"]
-        complete["mask"] = _copied(mask) if isinstance(mask, np.ndarray) else mask
-        complete["lengths"] = _copied(lengths) if isinstance(lengths, np.ndarray) else lengths
+        complete["mask"] = copied(mask) if isinstance(mask, np.ndarray) else mask
+        complete["lengths"] = copied(lengths) if isinstance(lengths, np.ndarray) else lengths
     return build_problem(arrays, measure_extent(arrays), complete)
 
 
-def _copied(array: Array) -> Array:
+def copied(array: Array) -> Array:
     """A copy in the same memory order; a broadcast axis is copied once and broadcast again."""
     if 0 not in array.strides:
         return np.array(array, order="K")
-    once = tuple(slice(0, 1) if step == 0 else slice(None) for step in array.strides)
-    return np.broadcast_to(np.array(array[once], order="K"), array.shape)
+    return np.broadcast_to(np.array(once(array), order="K"), array.shape)
 
 
 @dataclass(frozen=True)
@@ -428,8 +461,9 @@ def build_problem(arrays: dict[str, Array], extent: Extent, options: AttentionOp
     bound = scale * sizes["query"] * sizes["key"] * LOG2_E
     check_products(bound)
     bias = largest_bias(mask)
-    dtype = np.dtype(np.float64) if _is_beyond(mask, bias, 2.0**98) else extent.dtype
-    if dtype == np.float64 and _is_beyond(mask, bias, 2.0**998):
+    narrow, wide = BIAS_LIMITS.values()
+    dtype = np.dtype(np.float64) if _is_beyond(mask, bias, narrow) else extent.dtype
+    if dtype == np.float64 and _is_beyond(mask, bias, wide):
         raise ArgumentError(
             "mask must be below 1e300, got larger numbers: give -inf to hide a key."
         )
@@ -453,6 +487,7 @@ def build_problem(arrays: dict[str, Array], extent: Extent, options: AttentionOp
         bounded=is_bounded(bound + bias * LOG2_E, sizes["value"], compute),
         options=options,
         value_scale=value_scale,
+        clipped_bias=-bias if bias >= BIAS_LIMITS[compute] else None,
     )
 
 
@@ -476,16 +511,24 @@ def _visibility(extent: Extent, options: AttentionOptions) -> Visibility:
     queries, keys = extent.queries, extent.keys
     left, right = band(options["causal"], options["window"])
     banded = left is not None or right is not None
+    offset = check_offset(options["offset"], queries, keys, banded)
+    if abs(offset) > MAX_OFFSET:
+        raise ArgumentError(f"offset must be from -2**40 to 2**40, got {offset}.")
     return Visibility(
         leading=extent.leading,
         queries=queries,
         keys=keys,
-        offset=check_offset(options["offset"], queries, keys, banded),
-        left=left,
-        right=right,
+        offset=offset,
+        left=_side(left),
+        right=_side(right),
         mask=check_mask(options["mask"], (*extent.leading, queries, keys)),
         lengths_h=_head_lengths(options["lengths"], extent),
     )
+
+
+def _side(side: int | None) -> int | None:
+    """A side of the window as a Python int, whose sums cannot wrap; None where it has no effect."""
+    return None if side is None or side > 4 * MAX_OFFSET else int(side)
 
 
 def _head_lengths(lengths: ArrayLike | None, extent: Extent) -> NDArray[np.int64] | None:

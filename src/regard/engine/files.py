@@ -1,6 +1,7 @@
-"""The .regard file of an observation: safetensors with a JSON header and a checksum per array.
+"""The .regard file of an observation: safetensors with a JSON header and checksums of every byte.
 
-It is written completely or not at all, and read at once or range by range.
+Each array has one in the header, and the header has its own, compared wherever a file is opened.
+A file is written completely or not at all, and read at once or range by range.
 """
 
 from __future__ import annotations
@@ -29,6 +30,9 @@ VERSION = 1
 PROFILE_ARRAYS = ("first", "back", "weight")
 BuildProblem = Callable[..., Problem]
 Decode = Callable[[Array], Array]
+# What a damaged header may cause where its fields are used.
+HEADER_ERRORS = (KeyError, TypeError, ValueError, IndexError, AttributeError, RecursionError,
+                 OverflowError, MemoryError)  # fmt: skip
 MAX_SEPARATE_READS = 1024  # blocks read one by one; more of them are read in one piece
 
 
@@ -41,7 +45,6 @@ class FileReader:
         self._lock = threading.Lock()
 
     def read(self, start: int, size: int) -> bytearray:
-        """The bytes of a range."""
         content = bytearray(size)
         view = memoryview(content)
         with self._lock:
@@ -97,21 +100,17 @@ class FileArray(np.lib.mixins.NDArrayOperatorsMixin):
 
     @property
     def ndim(self) -> int:
-        """The number of axes."""
         return len(self.shape)
 
     @property
     def size(self) -> int:
-        """The number of elements."""
         return math.prod(self.shape)
 
     @property
     def nbytes(self) -> int:
-        """The number of bytes in the file."""
         return self.size * self.stored.itemsize
 
     def read(self) -> Array:
-        """All of it as an ndarray."""
         content = self.reader.read(self.start, self.nbytes)
         array = np.frombuffer(content, self.stored).reshape(self.shape)
         return array if self.decode is None else self.decode(array)
@@ -194,13 +193,52 @@ def save(seen: Observation, path: Path, query_and_key: bool) -> None:
 
 def write_file(path: Path, header: dict[str, Any], arrays: dict[str, Array]) -> None:
     """Write arrays and header, with the shape, dtype and checksum of each array."""
-    from safetensors.numpy import save_file
+    # The widest numbers come first, so that every array begins at a multiple of its item size.
+    contiguous = {name: _as_stored(array, path) for name, array in arrays.items()}
+    ordered = sorted(contiguous.items(), key=lambda item: -item[1].itemsize)
+    header = header | {"contents": {name: described(array) for name, array in ordered}}
+    header["header_checksum"] = True
+    metadata = {"regard": json.dumps(header, default=int), CHECKSUM_NAME: NO_CHECKSUM}
+    entries: dict[str, Any] = {"__metadata__": metadata}
+    end = 0
+    for name, array in ordered:
+        start, end = end, end + array.nbytes
+        dtype = SAFETENSORS_NAMES[array.dtype]
+        entries[name] = {"dtype": dtype, "shape": array.shape, "data_offsets": [start, end]}
+    text = json.dumps(entries, separators=(",", ":")).encode()
+    text += b" " * (-len(text) % 8)
+    text = text.replace(CHECKSUM_FIELD, _header_checksum(text), 1)
+    with replacing(path) as draft, draft.open("wb") as file:
+        file.write(len(text).to_bytes(8, "little") + text)
+        for _, array in ordered:
+            file.write(array.reshape(-1).view(np.uint8).data)
 
-    # ascontiguousarray would add an axis to a 0-d array.
-    contiguous = {name: np.asarray(array, order="C") for name, array in arrays.items()}
-    header = header | {"contents": {name: described(array) for name, array in contiguous.items()}}
-    with replacing(path) as draft:
-        save_file(contiguous, draft, metadata={"regard": json.dumps(header, default=int)})
+
+def _as_stored(array: Array, path: Path) -> Array:
+    """A contiguous array of little-endian numbers; ascontiguousarray would add an axis to a 0-d."""
+    dtype = array.dtype.newbyteorder("<")
+    if dtype not in SAFETENSORS_NAMES:
+        raise FileError(f"{path} cannot hold numbers of dtype {array.dtype}: save a float64 mask.")
+    return np.asarray(array, dtype, order="C")
+
+
+def _header_checksum(text: bytes) -> bytes:
+    """The field that a header must have: CRC-32 of its length and text, the field's digits 0."""
+    crc = zlib.crc32(text, zlib.crc32(len(text).to_bytes(8, "little")))
+    return CHECKSUM_FIELD.replace(NO_CHECKSUM.encode(), b"%08x" % crc)
+
+
+def _check_header_text(text: bytes, metadata: dict[str, Any], about: Any, path: Path) -> None:
+    """Compare a header with its checksum; files of earlier versions have none."""
+    found = metadata.get(CHECKSUM_NAME)
+    if found is None and not (isinstance(about, dict) and about.get("header_checksum")):
+        return
+    field = CHECKSUM_FIELD.replace(NO_CHECKSUM.encode(), str(found).encode())
+    if text.count(field) != 1 or _header_checksum(text.replace(field, CHECKSUM_FIELD)) != field:
+        raise FileError(
+            f"{path} is damaged: its header is not the one that was saved. Make the file again "
+            "with seen.save(...)."
+        )
 
 
 def load(path: str | Path, *, verify: bool = True) -> Observation:
@@ -225,7 +263,7 @@ def file_errors(path: str | Path) -> Iterator[None]:
         yield
     except FileError:
         raise
-    except (KeyError, TypeError, ValueError, IndexError, AttributeError, RecursionError) as error:
+    except HEADER_ERRORS as error:
         reason = str(error) or type(error).__name__
         if isinstance(error, KeyError):
             reason = f"its header has no {error}"
@@ -326,19 +364,10 @@ def read_file(
     path: Path, kind: str = FORMAT, version: int = VERSION, verify: bool = True
 ) -> tuple[dict[str, Any], dict[str, Array]]:
     """The header of a file of this kind, and all its arrays, compared with their checksums."""
-    from safetensors import SafetensorError, safe_open
-
-    if not path.is_file():
-        raise FileError(f"No such file: {path}")
-    try:
-        with safe_open(path, framework="numpy") as file:
-            metadata = file.metadata() or {}
-            header = json.loads(metadata.get("regard", "null"))
-            check_header(header, path, kind, version)
-            arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
-    except (SafetensorError, json.JSONDecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise _incomplete(path, error) from None
+    header, unread_arrays = mapped_arrays(path)
+    check_header(header, path, kind, version)
     with file_errors(path):
+        arrays = {name: np.asarray(array) for name, array in unread_arrays.items()}
         check_contents(header["contents"], arrays, path, verify)
     return header, arrays
 
@@ -397,9 +426,13 @@ def described(array: Array) -> dict[str, Any]:
 
 
 SAFETENSORS_DTYPES = {
-    "F64": "<f8", "F32": "<f4", "F16": "<f2", "I64": "<i8", "I32": "<i4", "U32": "<u4",
-    "U16": "<u2", "U8": "u1", "BOOL": "?",
+    "F64": "<f8", "F32": "<f4", "F16": "<f2", "I64": "<i8", "I32": "<i4", "I16": "<i2", "I8": "i1",
+    "U64": "<u8", "U32": "<u4", "U16": "<u2", "U8": "u1", "BOOL": "?",
 }  # fmt: skip
+SAFETENSORS_NAMES = {np.dtype(dtype): name for name, dtype in SAFETENSORS_DTYPES.items()}
+CHECKSUM_NAME, NO_CHECKSUM = "header_crc32", "00000000"
+CHECKSUM_FIELD = f'"{CHECKSUM_NAME}":"{NO_CHECKSUM}"'.encode()
+MAX_ARRAY_SIZE = 2**48  # of all axes but the empty ones: NumPy refuses larger shapes
 # Assumed of query and key that are not read: so long that no sum goes without a shift.
 ASSUMED_ROW_LENGTH = 1e4
 
@@ -422,15 +455,24 @@ def mapped_arrays(path: Path) -> tuple[Any, dict[str, Array]]:
     if not path.is_file():
         raise FileError(f"No such file: {path}")
     try:
+        reader, end = FileReader(path), path.stat().st_size
         with path.open("rb") as file:
             size = int.from_bytes(file.read(8), "little")
-            described = json.loads(file.read(min(size, path.stat().st_size)))
-        reader, end = FileReader(path), path.stat().st_size
-        about = json.loads(described.pop("__metadata__", {}).get("regard", "null"))
+            text = file.read(min(size, end))
+        described = json.loads(text)
+        metadata = described.pop("__metadata__", {})
+        about = json.loads(metadata.get("regard", "null"))
+        _check_header_text(text, metadata, about, path)
         arrays = {x: _array(reader, 8 + size, end, entry) for x, entry in described.items()}
+        if 8 + size + sum(array.nbytes for array in arrays.values()) != end:
+            raise ValueError(f"it has {end:,} bytes, other than its header says")
         return about, arrays
-    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+    except FileError:
+        raise
+    except HEADER_ERRORS as error:
         raise _incomplete(path, error) from None
+    except OSError as error:
+        raise FileError(f"{path} cannot be read: {error.strerror}.") from None
 
 
 def _array(reader: FileReader, base: int, end: int, entry: dict[str, Any]) -> Array:
@@ -441,6 +483,7 @@ def _array(reader: FileReader, base: int, end: int, entry: dict[str, Any]) -> Ar
         min(shape, default=0) < 0
         or not base <= start <= stop <= end
         or array.nbytes != stop - start
+        or math.prod(max(1, size) for size in shape) > MAX_ARRAY_SIZE
     ):
         raise ValueError("an array lies outside the file")
     return cast("Array", array)

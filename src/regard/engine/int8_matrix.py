@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from regard.engine.native.library import function
+from regard.engine.native.library import function, is_addressable
 from regard.engine.threads import threads
 from regard.errors import ShapeError
 from regard.typing import Array
@@ -67,7 +67,6 @@ class Int8Block:
         return self.values_ef.strides[0] == self.values_ef.itemsize
 
     def multiply(self, x_ne: Array, out_nf: Array) -> None:
-        """x @ block in NumPy."""
         if len(x_ne) > MAX_ROWS_ONE_BY_ONE or not self.is_by_output:
             np.matmul(x_ne, self.restored_ef, out=out_nf)
             return
@@ -124,17 +123,14 @@ class Int8Matrix:
 
     @classmethod
     def quantised(cls, matrix: Array, axis: int = 1) -> Int8Matrix:
-        """A float matrix rounded to int8."""
         return cls.from_values(*quantise(matrix, axis), axis)
 
     @classmethod
     def side_by_side(cls, *matrices: Int8Matrix) -> Int8Matrix:
-        """The columns of several matrices, not copied."""
         return cls(*(block for matrix in matrices for block in matrix.blocks))
 
     @property
     def T(self) -> Int8Matrix:  # noqa: N802 (NumPy's name)
-        """The transposed matrix, not copied."""
         return Int8Matrix(*self.blocks, is_transposed=not self.is_transposed)
 
     def __len__(self) -> int:
@@ -194,8 +190,8 @@ class Int8Matrix:
             start = stop
 
     def _multiply_native(self, multiply: Kernel, x_ne: Array, out_nf: Array) -> None:
-        if x_ne.strides[1] != x_ne.itemsize or x_ne.strides[0] % x_ne.itemsize:
-            x_ne = np.ascontiguousarray(x_ne)
+        if not is_addressable(x_ne) or x_ne.strides[1] != x_ne.itemsize:
+            x_ne = np.array(x_ne, order="C")
         (rows, inner), outputs = x_ne.shape, self.shape[1]
         call = _Product(
             x_ne.ctypes.data, out_nf.ctypes.data, ctypes.addressof(self.native_blocks),
@@ -216,7 +212,6 @@ class Int8Matrix:
 
     @cached_property
     def native_blocks(self) -> ctypes.Array[_Block]:
-        """The blocks as the native kernels take them."""
         made = (_Block * len(self.blocks))()
         column = 0
         for entry, block in zip(made, self.blocks, strict=True):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from regard.engine.call import LOG2_E, NORM_WEIGHTED_NOTE, Cost, ProblemLike, Requested, blocks
+from regard.engine.call import NORM_WEIGHTED_NOTE, Cost, ProblemLike, Requested, blocks
 from regard.engine.observation import ArrayFacts, Observation
 from regard.engine.observe import observe_problem
 from regard.engine.tiles.columns import cut
@@ -143,12 +143,14 @@ def _observed_parts(
     """Each part with the joint log-sum-exp, and which blocks of the joint map it touches."""
     edges, start, pieces = blocks(keys, max(1, map_size)), 0, []
     for part in parts:
-        log2_total_hq = logsumexp.reshape(part.heads, part.visibility.queries) * LOG2_E
+        problem = part.on_host()
+        logsumexp_hq = logsumexp.reshape(part.heads, part.visibility.queries)
+        log2_total_hq = problem.log2_total(logsumexp_hq)
         inside, columns = cut(edges, slice(start, start + part.visibility.keys))
         requested = Requested(
             output=False, map=map_size, received=True, log2_total_hq=log2_total_hq, edges=inside
         )
-        pieces.append((observe_problem(part.on_host(), requested), columns))
+        pieces.append((observe_problem(problem, requested), columns))
         start += part.visibility.keys
     return pieces
 

@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 
 from regard.blas import one_blas_thread
 from regard.display import NotebookDisplay, percent, render
-from regard.engine.call import LOG2_E, Cost, Problem, ProblemLike
+from regard.engine.call import Cost, Problem, ProblemLike
+from regard.engine.pairs import CHUNK_WEIGHTS, full_rows
 from regard.engine.profile import Profile
 from regard.errors import ArgumentError, NotAskedError, count, suggest_keywords
 from regard.typing import Array
@@ -67,24 +68,19 @@ class ArrayFacts(dict[str, Array], FactsLike):
 
     @property
     def on_device(self) -> bool:
-        """False: everything is on the host."""
         return False
 
     @property
     def device_bytes(self) -> int:
-        """0: nothing is on a device."""
         return 0
 
     def fact_shape(self, name: str) -> tuple[int, ...]:
-        """The shape of a fact."""
         return self[name].shape
 
     def tensor(self, name: str) -> Array:
-        """The array."""
         return self[name]
 
     def without(self, name: str) -> ArrayFacts:
-        """All facts but one."""
         return ArrayFacts({other: array for other, array in self.items() if other != name})
 
 
@@ -178,13 +174,24 @@ class Observation(NotebookDisplay):
         columns = index_range("columns", columns, self.keys)
         heads = self._heads(head)
         pieces, start = [], 0
+        logsumexp_hq = self.logsumexp.reshape(self.parts[0].heads, self.queries)[heads, rows]
         for part in self.parts:
             keys = part.visibility.keys
-            logsumexp_hq = self.logsumexp.reshape(part.heads, self.queries)[heads, rows]
             cut = part.cut(heads, rows, _clip(columns, start, keys))
-            pieces.append(_weights(*cut, logsumexp_hq * LOG2_E))
+            problem = cut[0]
+            log2_total_hq = problem.log2_total(logsumexp_hq)
+            pieces.append(_weights(*cut, log2_total_hq))
             start += keys
         tile_hqk = np.concatenate(pieces, axis=-1)
+        inexact_hq = problem.is_inexact(log2_total_hq)
+        size = max(1, CHUNK_WEIGHTS // max(1, len(inexact_hq) * self.keys))
+        for first in range(0, inexact_hq.shape[1] if inexact_hq.any() else 0, size):
+            some_hq = inexact_hq[:, first : first + size]
+            if some_hq.any():
+                at = slice(rows.start + first, rows.start + first + some_hq.shape[1])
+                sums_hq = logsumexp_hq[:, first : first + size]
+                full_hqk = full_rows(self.parts, heads, at, sums_hq)
+                tile_hqk[:, first : first + size][some_hq] = full_hqk[some_hq][:, columns]
         return (
             tile_hqk[0]
             if head is not None
@@ -252,16 +259,13 @@ class Observation(NotebookDisplay):
 
     @property
     def queries(self) -> int:
-        """The number of queries."""
         return self._fact_shape("logsumexp")[-1]
 
     def _fact_shape(self, name: str) -> tuple[int, ...]:
-        """The shape of a fact, known without copying it from a device."""
         return self.facts.fact_shape(name)
 
     @property
     def _on_device(self) -> bool:
-        """Whether the facts were computed on a device and are copied when they are read."""
         return self.facts.on_device
 
     @property

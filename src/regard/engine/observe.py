@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from regard.engine.call import (
-    LOG2_E,
+    BIAS_LIMITS,
     NORM_WEIGHTED_NOTE,
     Cost,
     Problem,
@@ -30,6 +30,8 @@ from regard.engine.tiles.rows import Rows, Scratch, stream_rows
 from regard.errors import ArgumentError, expect, suggest_keywords
 from regard.textbook.options import AttentionOptions, MaskRule, Window
 from regard.typing import Array
+
+MAX_EMPTY_TOP_ENTRIES = 2**26  # 0.8 GB
 
 
 @suggest_keywords
@@ -161,18 +163,26 @@ def observe_from_logsumexp(
             f"logsumexp must be numbers or -inf of shape {shape}, got shape {array.shape}"
             + ("." if array.shape != shape else " with nan or +inf in it.")
         )
-    log2_total_hq = array.reshape(problem.heads, problem.visibility.queries) * LOG2_E
+    log2_total_hq = problem.log2_total(array.reshape(problem.heads, problem.visibility.queries))
     return observe_problem(problem, replace(requested, log2_total_hq=log2_total_hq))
 
 
 def observe_problem(problem: Problem, requested: Requested) -> Observation:
     """Run native kernels where they serve, else a plan of tiles, and gather the facts."""
+    _check_top(problem, requested.top)
     reason = reason_against(problem, requested)
     if reason is None:
         return _observe_natively(problem, requested)
     plan = choose(problem, requested.column_facts)
     seen = gather(problem, requested, plan).observation(plan)
     return replace(seen, cost=replace(seen.cost, kernels=f"NumPy: {reason}"))
+
+
+def _check_top(problem: Problem, top: int) -> None:
+    """Refuse best keys that do not exist where room for them does not either."""
+    keys, queries = problem.visibility.keys, problem.heads * problem.visibility.queries
+    if top > keys and queries * top > MAX_EMPTY_TOP_ENTRIES:
+        raise ArgumentError(f"top must be at most {keys:,}, the number of keys, got {top:,}.")
 
 
 def _observe_natively(problem: Problem, requested: Requested) -> Observation:
@@ -193,13 +203,22 @@ def _native_profile(problem: Problem, native: NativeFacts) -> Profile | None:
     if native.distance_hn is None or native.received_hk is None or native.logsumexp_hq is None:
         return None
     live_hq = np.isfinite(native.logsumexp_hq)
-    return Profile.from_problem(problem, native.received_hk, native.distance_hn, live_hq)
+    return _profile(problem, native.received_hk, native.distance_hn, live_hq)
+
+
+def _profile(problem: Problem, received_hk: Array, distance_hn: Array, live_hq: Array) -> Profile:
+    about = problem.visibility, problem.leading, problem.dtype
+    return Profile.from_sums(*about, received_hk, distance_hn, live_hq)
 
 
 def _observation(
     problem: Problem, facts: dict[str, Array], profile: Profile | None, spent: Cost
 ) -> Observation:
     """Facts in the caller's shapes."""
+    if problem.clipped_bias is not None:
+        logsumexp_hq, limit = facts["logsumexp"], BIAS_LIMITS[problem.dtype]
+        clipped_hq = np.isfinite(logsumexp_hq) & (logsumexp_hq <= -limit)
+        facts["logsumexp"] = np.where(clipped_hq, problem.clipped_bias, logsumexp_hq)
     shaped = {x: a.reshape(*problem.leading, *a.shape[1:]) for x, a in facts.items()}
     # logsumexp stays float64: at 1e6 a float32 one would be off by several percent of a weight.
     for name in ("received", "map"):
@@ -229,6 +248,7 @@ class Gathered:
         shape = (problem.heads, problem.visibility.queries)
         self.problem, self.requested = problem, requested
         self.log2_total_hq = np.zeros(shape)
+        self.shift_hq, self.inverse_hq = np.zeros(shape), np.zeros(shape)
         self.entropy_hq = np.zeros(shape, problem.dtype)
         self.output_hqv = np.zeros((*shape, problem.value_gkv.shape[-1]), problem.output_dtype)
         self.weights_hqn = np.zeros((*shape, requested.top), problem.dtype)
@@ -239,6 +259,7 @@ class Gathered:
         """Each unit writes to its own block, so no order is needed."""
         block = (unit.heads, unit.rows)
         self.log2_total_hq[block] = rows.log2_total_hq()
+        self.shift_hq[block], self.inverse_hq[block] = rows.shift_hq, rows.inverse_hq()
         if self.requested.entropy:
             self.entropy_hq[block] = rows.entropy_hq()
         if self.requested.output:
@@ -250,7 +271,6 @@ class Gathered:
             _check_external_total(rows.inverse_hq() * rows.total_hq)
 
     def observation(self, plan: TilePlan) -> Observation:
-        """All facts; what was not asked for is absent."""
         problem, requested, columns = self.problem, self.requested, self.columns
         live_hq = np.isfinite(self.log2_total_hq)
         facts: dict[str, Array] = {"logsumexp": self.log2_total_hq * math.log(2)}
@@ -266,9 +286,7 @@ class Gathered:
             facts["map"] = _mean_map(columns.map_hrc, live_hq, columns.row_edges)
         profile = None
         if columns.distance_hn is not None:
-            profile = Profile.from_problem(
-                problem, columns.received_hk, columns.distance_hn, live_hq
-            )
+            profile = _profile(problem, columns.received_hk, columns.distance_hn, live_hq)
         return _observation(problem, facts, profile, cost(problem, plan))
 
 
@@ -297,7 +315,8 @@ def _run_second_pass(plan: TilePlan, gathered: Gathered) -> None:
 
     def work(unit: Unit, scratch: Scratch) -> list[ColumnPart]:
         log2_total_hq = gathered.log2_total_hq[unit.heads, unit.rows]
-        return second_pass(problem, plan, unit, log2_total_hq, scratch, columns)
+        rows = gathered.shift_hq[unit.heads, unit.rows], gathered.inverse_hq[unit.heads, unit.rows]
+        return second_pass(problem, plan, unit, log2_total_hq, scratch, columns, rows)
 
     def commit(unit: Unit, parts: list[ColumnPart]) -> None:
         for part in parts:

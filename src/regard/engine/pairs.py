@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,6 +13,7 @@ from regard.engine.call import LOG2_E, Problem, ProblemLike
 from regard.engine.tensors import move_like, sum_float64
 from regard.typing import Array
 
+MAX_ROUNDINGS = 8  # of a score that two kernels computed
 CHUNK_WEIGHTS = 2**21  # weights held at once, 8 MB in float32
 DEVICE_CHUNK_WEIGHTS = 2**26
 Positions = NDArray[np.intp]
@@ -105,8 +106,7 @@ def weights_at(
 
     Without ``visible_hmab`` hidden keys have weights too, which may be infinite.
     """
-    factor = problem.scale / problem.softcap if problem.softcap else problem.scale * LOG2_E
-    query_hmad = problem.query_hqd[:, block.rows_ma] * problem.dtype.type(factor)
+    query_hmad = problem.query_hqd[:, block.rows_ma] * problem.dtype.type(problem.factor)
     key_g1mbd = problem.key_gkd[:, None, block.columns_mb]
     grouped = (len(key_g1mbd), problem.group, *query_hmad.shape[1:])
     t_ghmab = query_hmad.reshape(grouped) @ key_g1mbd.swapaxes(-1, -2)
@@ -117,5 +117,52 @@ def weights_at(
         problem.cap_and_bias(t_hmab, problem.visibility.bias_at(every, *block))
         if visible is not None and not problem.bounded:
             problem.hide(t_hmab, visible)
-        problem.weights(t_hmab, visible, logsumexp_hq[:, block.rows_ma] * LOG2_E)
+        log2_total_hma = problem.log2_total(logsumexp_hq)[:, block.rows_ma]
+        problem.weights(t_hmab, visible, log2_total_hma)
+    inexact_hma = problem.is_inexact(log2_total_hma)
+    if visible_hmab is not None and inexact_hma.any():
+        for m, a in np.argwhere(inexact_hma.any(axis=0)):
+            row, columns_b = int(block.rows_ma[m, a]), block.columns_mb[m]
+            one = slice(row, row + 1)
+            row_hk = full_rows((problem,), every, one, logsumexp_hq[:, one])[:, 0]
+            chosen_h = inexact_hma[:, m, a]
+            t_hmab[chosen_h, m, a] = row_hk[chosen_h][:, columns_b]
     return t_hmab
+
+
+def full_rows(
+    parts: Sequence[ProblemLike], heads: slice, rows: slice, logsumexp_hq: Array
+) -> Array:
+    """The weights of whole rows (h, q, k), all parts side by side, each divided by its own sum.
+
+    For rows whose log-sum-exp is inexact (see Problem). Where it is not that of these keys, but
+    over more of them, it decides all the same.
+    """
+    scores, highest_hq, size_hq = [], np.array(-np.inf), np.array(0.0)
+    for part in parts:
+        problem, *where = part.cut(heads, rows, slice(0, part.visibility.keys))
+        t_hqk = np.empty([x.stop - x.start for x in where], problem.dtype)
+        at_h, at_q, at_k = where
+        with one_blas_thread(), np.errstate(all="ignore"):
+            query_hqd = problem.scaled_query(at_h, at_q)
+            visible = problem.scores(query_hqd, at_h, at_q, at_k, out=t_hqk)
+        if visible is not None:
+            np.copyto(t_hqk, -np.inf, where=visible == 0)
+        scores.append(t_hqk)
+        # Terms of a product that cancel are rounded as well: no score is larger than this.
+        key_hkd = problem.shared(problem.key_gkd, at_h, at_k)
+        longest_h1 = np.linalg.norm(key_hkd, axis=-1).max(axis=-1, initial=0)[:, None]
+        size_hq = np.maximum(size_hq, np.linalg.norm(query_hqd, axis=-1) * longest_h1)
+        highest_hq = np.maximum(highest_hq, t_hqk.max(axis=-1, initial=-np.inf))
+    eps = float(np.finfo(problem.dtype).eps)
+    with np.errstate(all="ignore"):
+        e_hqk = np.concatenate(scores, axis=-1)
+        np.exp2(e_hqk - np.where(highest_hq > -np.inf, highest_hq, 0)[..., None], out=e_hqk)
+        total_hq = e_hqk.sum(axis=-1, dtype=np.float64)
+        given_hq = problem.log2_total(logsumexp_hq)
+        apart_hq = np.abs(highest_hq + np.log2(total_hq) - given_hq)
+        size_hq = np.minimum(size_hq, 1) * problem.softcap * LOG2_E if problem.softcap else size_hq
+        own_hq = apart_hq <= MAX_ROUNDINGS * eps * (np.abs(given_hq) + size_hq)
+        factor_hq = np.where(own_hq, 1 / total_hq, np.exp2(highest_hq - given_hq))
+    e_hqk *= np.where(total_hq > 0, factor_hq, 0)[..., None].astype(e_hqk.dtype)
+    return e_hqk

@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from regard.engine.call import Problem
 from regard.engine.visibility import Visibility
 from regard.typing import Array
 
@@ -120,14 +119,6 @@ class Profile:
     weight: NDArray[Any]
 
     @classmethod
-    def from_problem(
-        cls, problem: Problem, received_hk: Array, distance_hn: Array, live_hq: Array
-    ) -> Profile:
-        """Means from the sums of a call; distances come in as key - query, ascending."""
-        leading, dtype = problem.leading, problem.dtype
-        return cls.from_sums(problem.visibility, leading, dtype, received_hk, distance_hn, live_hq)
-
-    @classmethod
     def from_sums(
         cls,
         visibility: Visibility,
@@ -137,7 +128,7 @@ class Profile:
         distance_hn: Array,
         live_hq: Array,
     ) -> Profile:
-        """The same where the numbers lie elsewhere than in a Problem."""
+        """Means from the sums of a call; distances come in as key - query, ascending."""
         live_h = np.maximum(live_hq.sum(axis=1), 1)
         first_h = received_hk[:, :1].sum(axis=1) / live_h
         low = visibility.offset - (visibility.keys - 1)
@@ -151,11 +142,9 @@ class Profile:
 
     @property
     def device_bytes(self) -> int:
-        """0: nothing is on a device."""
         return 0
 
     def resolve(self) -> Profile:
-        """This profile, which is on the host already."""
         return self
 
     def at(self, back: int) -> NDArray[Any]:

@@ -120,7 +120,6 @@ class _Queue:
                 self.idle.wait()
 
     def drain(self) -> None:
-        """Take units until none is left."""
         # On every worker: MKL and OpenMP have a number of threads for each Python thread.
         with one_blas_thread(), _scratch() as scratch, np.errstate(all="ignore"):
             while (entry := self._take()) is not None:
@@ -131,7 +130,6 @@ class _Queue:
                     self.close(error)
 
     def close(self, error: BaseException | None = None) -> None:
-        """Hand out nothing more."""
         with self.lock:
             self.error = self.error or error
             self.waiting, self.closed = iter(()), True

@@ -25,7 +25,7 @@ def test_without_a_compiler_the_reason_is_recorded(monkeypatch, tmp_path):
     reason = "the C compiler named by CC, 'no-such-compiler', is not installed"
     assert outcome == build.Outcome(reason=reason)
     record = json.loads((tmp_path / build.RECORD_FILE).read_text(encoding="utf-8"))
-    assert record == {"library": None, "compiler": None, "reason": reason}
+    assert record == vars(build.Outcome(reason=reason))
 
 
 def test_where_nothing_is_installed_the_reason_names_what_was_looked_for(monkeypatch, tmp_path):
@@ -36,12 +36,44 @@ def test_where_nothing_is_installed_the_reason_names_what_was_looked_for(monkeyp
 
 
 @pytest.mark.skipif(not Path("/bin/false").exists(), reason="there is no /bin/false here")
-def test_a_compiler_that_fails_leaves_no_library(monkeypatch, tmp_path):
-    (tmp_path / build.library_name()).write_bytes(b"of an earlier build")
+def test_a_compiler_that_fails_leaves_the_earlier_library(monkeypatch, tmp_path):
+    earlier = {build.library_name(): b"of an earlier build", build.RECORD_FILE: b"its record"}
+    for name, content in earlier.items():
+        (tmp_path / name).write_bytes(content)
     monkeypatch.setenv("CC", "/bin/false")
     outcome = build.build(tmp_path)
     assert outcome.reason == "the C compiler '/bin/false' failed: no message"
-    assert [path.name for path in tmp_path.iterdir()] == [build.RECORD_FILE]
+    assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == earlier
+    command = [sys.executable, build.__file__, "--folder", str(tmp_path)]
+    ended = subprocess.run(command, capture_output=True, text=True)
+    assert (ended.returncode, ended.stderr) == (
+        1,
+        "The kernels were not built again, and the earlier ones stay: the C compiler '/bin/false' "
+        "failed: no message.\n",
+    )
+
+
+def test_a_folder_that_cannot_be_written_is_a_reason(monkeypatch, tmp_path):
+    def refuse(path, *arguments, **options):
+        raise PermissionError(13, "Permission denied", str(path))
+
+    monkeypatch.setattr(build, "compile_library", refuse)
+    monkeypatch.setattr(Path, "write_text", refuse)
+    outcome = build.build(tmp_path)
+    assert "Permission denied" in outcome.reason
+    file = tmp_path / "file"
+    file.touch()
+    command = [sys.executable, build.__file__, "--folder", str(file / "folder")]
+    ended = subprocess.run(command, capture_output=True, text=True)
+    assert ended.returncode == 1
+    assert ended.stderr.startswith("No native kernels, NumPy will serve: ")
+    assert "Traceback" not in ended.stderr
+
+
+def test_a_blank_compiler_counts_as_none_named(monkeypatch):
+    monkeypatch.setenv("CC", " ")
+    monkeypatch.setattr(shutil, "which", lambda name: name)
+    assert build.find_compiler() in ("cc", "clang")
 
 
 @needs_compiler
@@ -60,6 +92,9 @@ def test_a_compile_error_is_the_reason(monkeypatch, tmp_path):
 def test_the_build_makes_a_library_of_these_sources_without_warnings(tmp_path):
     command = [sys.executable, build.__file__, "--strict", "--folder", str(tmp_path)]
     subprocess.run(command, check=True, capture_output=True)
+    record = json.loads((tmp_path / build.RECORD_FILE).read_text(encoding="utf-8"))
+    made = build.fingerprint(tmp_path / build.library_name())
+    assert (record["size"], record["crc32"]) == made
     library = ctypes.CDLL(str(tmp_path / build.library_name()))
     library.regard_sources.restype = ctypes.c_uint32
     assert library.regard_sources() == build.sources_checksum()

@@ -1,5 +1,6 @@
 """The loader of the native library: levels, switches, and reasons why NumPy serves."""
 
+import json
 import os
 import subprocess
 import sys
@@ -9,7 +10,7 @@ import pytest
 
 from regard.engine.call import largest_norm
 from regard.engine.native import library
-from regard.engine.native.compile import RECORD_FILE, library_name
+from regard.engine.native.compile import FOLDER, RECORD_FILE, fingerprint, library_name
 from regard.engine.native.library import levels, using_level
 from regard.errors import ArgumentError
 
@@ -106,8 +107,41 @@ def test_a_library_for_another_platform_is_a_reason(elsewhere):
     assert library.native_state().reason == reason
 
 
+CHANGED = (
+    "the library is not the one that was built, or incomplete; "
+    "to build it again: python -m regard.engine.native.compile"
+)
+
+
+@pytest.mark.parametrize("change", ["cut short", "a flipped bit", "no record", "a list as record"])
+def test_a_damaged_library_is_not_loaded(elsewhere, change):
+    """One cut short would end the process by SIGBUS."""
+    if not (FOLDER / library_name()).exists():
+        pytest.skip("no native library")
+    content = bytearray((FOLDER / library_name()).read_bytes())
+    record = (FOLDER / RECORD_FILE).read_text(encoding="utf-8")
+    if change == "cut short":
+        del content[len(content) // 2 :]
+    elif change == "a flipped bit":
+        content[len(content) // 2] ^= 1
+    (elsewhere / library_name()).write_bytes(content)
+    if change != "no record":
+        text = record if "record" not in change else "[]"
+        (elsewhere / RECORD_FILE).write_text(text, encoding="utf-8")
+    assert library.native_state().reason == CHANGED
+    assert str(library.native_state()) == f"NumPy serves: {CHANGED}"
+
+
+def test_a_record_that_is_a_list_is_no_reason_to_fail(elsewhere):
+    (elsewhere / RECORD_FILE).write_text("[1, 2]", encoding="utf-8")
+    assert library.native_state().reason == f"no library was built; {AGAIN}"
+
+
 def test_a_broken_library_is_a_reason(elsewhere):
     (elsewhere / library_name()).write_bytes(b"not a library")
+    size, crc32 = fingerprint(elsewhere / library_name())
+    record = json.dumps({"size": size, "crc32": crc32})
+    (elsewhere / RECORD_FILE).write_text(record, encoding="utf-8")
     reason = library.native_state().reason
     assert reason is not None
     assert reason.startswith("the library cannot be loaded: ")

@@ -49,17 +49,14 @@ class DeviceCall:
 
     @property
     def heads(self) -> int:
-        """The number of heads over every leading axis."""
         return int(self.query_hqd.shape[0])
 
     @property
     def group(self) -> int:
-        """The number of query heads that share one key head."""
         return self.heads // max(1, int(self.key_gkd.shape[0]))
 
     @property
     def device(self) -> torch.device:
-        """The device of the tensors."""
         return self.query_hqd.device
 
     @property
@@ -173,7 +170,6 @@ class TensorKind(NamedTuple):
 
     @property
     def ndim(self) -> int:
-        """The number of axes."""
         return len(self.shape)
 
 
@@ -290,12 +286,10 @@ class FirstNonFinite(NamedTuple):
     def search(
         cls, name: str, tensor: Tensor, leading: tuple[int, ...], stacked: int
     ) -> FirstNonFinite:
-        """The search, started on the device without waiting for it."""
         index = (tensor * 0).argmax()  # nan and infinity times 0 are nan, the largest to argmax
         return cls(name, (*leading, *tensor.shape[1:]), index, tensor.take(index), stacked)
 
     def raise_error(self) -> None:
-        """Raise if the number is not finite."""
         number = float(self.number)
         if not math.isfinite(number):
             position = [int(i) for i in np.unravel_index(int(self.index), self.shape)]
@@ -366,7 +360,6 @@ class DeviceCheck:
         self.passed = True
 
     def raise_error(self) -> None:
-        """Raise the error of numbers that are not ok."""
         for first in self._non_finite:
             first.raise_error()
         if self._share is not None and bool(self._share >= MAX_ROW_SUM):

@@ -93,7 +93,6 @@ class StartedObservation:
 
     @property
     def device_bytes(self) -> int:
-        """Bytes of query and key, and of the facts so far."""
         return byte_size(self.call.query_hqd, self.call.key_gkd, *self.facts.tensors.values())
 
     def shares(self) -> Tensor:
@@ -105,7 +104,6 @@ class StartedObservation:
         return sums_h / (self.total_hq > -torch.inf).sum(dim=1).clamp(min=1)
 
     def finish(self) -> Observation:
-        """The observation, with every fact."""
         if self.facts.remaining:
             from regard.engine.gpu.triton_path import device_context
 

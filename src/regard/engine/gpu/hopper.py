@@ -79,7 +79,6 @@ class HopperSizes(NamedTuple):
 
     @property
     def padded(self) -> int:
-        """Queries, rounded up to tiles."""
         return cdiv(self.queries, TILE_TOKENS) * TILE_TOKENS
 
     @property
@@ -100,7 +99,6 @@ class HopperSizes(NamedTuple):
         return module(name, self.device_index, *macros.items())
 
     def tiles(self, number: int) -> int:
-        """Bytes of this many tiles."""
         return number * TILE_TOKENS * self.width * 2
 
 
@@ -328,7 +326,6 @@ class ColumnPlan:
         )
 
     def run(self, hopper: HopperCall, total_hq: Tensor, buffers: ColumnBuffers) -> None:
-        """Launch all three kernels on torch's current stream."""
         stream = current_stream(self.sizes.device_index)
         scratch, minus = buffers.scratch.data_ptr(), hopper.minus_hq.data_ptr()
         moment, highest = (scratch + 4 * at for at in (self.moment_at, self.highest_at))

@@ -36,51 +36,42 @@ class CommonArguments:
 
     @cached_property
     def query_hqd(self) -> Tensor:
-        """Contiguous queries."""
         return self.call.query_hqd.contiguous()
 
     @cached_property
     def key_gkd(self) -> Tensor:
-        """Contiguous keys."""
         return self.call.key_gkd.contiguous()
 
     @cached_property
     def value_gkv(self) -> Tensor:
-        """Contiguous values."""
         return self.call.value_gkv.contiguous()
 
     @property
     def is_16_bit(self) -> bool:
-        """Whether the numbers have 16 bits."""
         return self.call.query_hqd.dtype in (torch.float16, torch.bfloat16)
 
     @cached_property
     def lengths_h(self) -> Tensor:
-        """The number of real keys of each head."""
         lengths_h = self.call.visibility.lengths_h
         if lengths_h is None:
             return self.empty(dtype=torch.int32).fill_(self.keys)
         return send(np.asarray(lengths_h, np.int32), self.call.device)
 
     def empty(self, *shape: int, dtype: torch.dtype = torch.float32) -> Tensor:
-        """An uninitialised tensor of results, heads first."""
         return torch.empty((self.heads, *shape), dtype=dtype, device=self.call.device)
 
     @cached_property
     def inputs(self) -> Inputs:
-        """The tensors that every kernel reads."""
         return Inputs(self.query_hqd, self.key_gkd, self.lengths_h)
 
     @cached_property
     def scalars(self) -> Scalars:
-        """The numbers that every kernel reads."""
         return Scalars(
             self.queries, self.keys, self.group, self.factor, self.cap, self.left, self.right
         )
 
     @cached_property
     def constants(self) -> Constants:
-        """The compile-time constants of every kernel."""
         return Constants(self.width, self.padded, self.call.softcap is not None)
 
 
@@ -124,7 +115,6 @@ class FactTensors:
 
     @property
     def tensors(self) -> dict[str, Any]:
-        """The facts that were computed so far, by name."""
         return {x: t for x, t in vars(self).items() if isinstance(t, torch.Tensor)}
 
     def note_memory(self, *tensors: Tensor) -> None:

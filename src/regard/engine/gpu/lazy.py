@@ -55,26 +55,21 @@ class LazyFacts(FactsLike):
 
     @property
     def on_device(self) -> bool:
-        """True: facts are copied from a device."""
         return True
 
     @property
     def device_bytes(self) -> int:
-        """Bytes of the facts that were not read yet."""
         return byte_size(*(value for value in self._values.values() if is_tensor(value)))
 
     def fact_shape(self, name: str) -> tuple[int, ...]:
-        """The shape of a fact, known without a copy."""
         value = self._values[name]
         return (*self.head_shape, *value.shape[1:]) if is_tensor(value) else tuple(value.shape)
 
     def tensor(self, name: str) -> Any:
-        """The fact on the device, without a copy; an array once it was read."""
         value = self._values[name]
         return value.reshape(self.fact_shape(name)) if is_tensor(value) else value
 
     def without(self, name: str) -> LazyFacts:
-        """All facts but one, without a copy."""
         others = {other: value for other, value in self._values.items() if other != name}
         return LazyFacts(others, self._dtype, self.check, self.head_shape)
 
@@ -109,14 +104,12 @@ class LazyProfile:
 
     @property
     def device_bytes(self) -> int:
-        """Bytes of the sums, 0 once they were copied."""
         return byte_size(*self._sums)
 
     def __reduce__(self) -> Any:
         return _unpickle, (self.resolve(),)  # a deep copy or a pickle is on the host
 
     def resolve(self) -> Profile:
-        """The profile on the host, made once."""
         if self._profile is None:
             arrays = [as_array(tensor).astype(np.float64, copy=False) for tensor in self._sums]
             self._profile, self._sums = self._make(*arrays), ()
@@ -138,17 +131,14 @@ class LazyProblem:
 
     @property
     def heads(self) -> int:
-        """The number of heads over every leading axis."""
         return self._call.heads
 
     @property
     def leading(self) -> tuple[int, ...]:
-        """The caller's leading axes, heads last."""
         return self._call.leading
 
     @property
     def width(self) -> int:
-        """Features of a head's query and key."""
         return int(self._call.query_hqd.shape[-1])
 
     @property
@@ -163,11 +153,9 @@ class LazyProblem:
 
     @property
     def has_repeats_kernel(self) -> bool:
-        """Whether a kernel sums repeats of this call."""
         return not reasons_against_kernels(self._call, Requested())
 
     def device_repeats(self, tokens_k: NDArray[np.int64]) -> Tensor | None:
-        """Sums of ``heads.repeats`` as a device tensor; None where no kernel serves."""
         if not self.has_repeats_kernel:
             return None
         self._check_unchanged()
@@ -176,14 +164,12 @@ class LazyProblem:
         return repeats_on_device(self._call, self._total_hq, tokens_k)
 
     def cut(self, heads: slice, rows: slice, columns: slice) -> tuple[Problem, slice, slice, slice]:
-        """A problem on the host of this rectangle alone, and the slices of all of it."""
         self._check_unchanged()
         part = self._call.problem(heads, rows, columns)
         queries, keys = part.visibility.queries, part.visibility.keys
         return part, slice(0, part.heads), slice(0, queries), slice(0, keys)
 
     def on_host(self) -> Problem:
-        """The problem with all of its query and key copied to the host, once."""
         if self._problem is None:
             self._check_unchanged()
             self._problem = self._call.full_problem()
@@ -223,11 +209,9 @@ class ReleasedProblem:
 
     @property
     def device_weights(self) -> None:
-        """None: there is nothing to compute them from."""
         return None
 
     def device_repeats(self, tokens_k: NDArray[np.int64]) -> Tensor | None:
-        """The sums that were computed before the release, for the tokens given then."""
         return self.sums_h23
 
     def picked(self, index: int) -> ReleasedProblem:
@@ -240,11 +224,9 @@ class ReleasedProblem:
         return ReleasedProblem(visibility, heads, leading, self.width, sums_h23)
 
     def cut(self, heads: slice, rows: slice, columns: slice) -> tuple[Problem, slice, slice, slice]:
-        """Raise: weights need query and key."""
         raise NotAskedError(RELEASED_MESSAGE)
 
     def on_host(self) -> Problem:
-        """Raise: weights need query and key."""
         raise NotAskedError(RELEASED_MESSAGE)
 
 

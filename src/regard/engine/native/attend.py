@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from regard.engine.call import LOG2_E, Cost, Problem, Requested, block_size
-from regard.engine.native.library import function, native_state
+from regard.engine.call import LOG2_E, Cost, Problem, Requested, block_size, copied, once
+from regard.engine.native.library import function, is_addressable, native_state
 from regard.engine.threads import threads
 from regard.engine.visibility import Visibility
 from regard.typing import Array
@@ -23,7 +23,7 @@ MAX_TOP = 64  # as MAX_TOP in best.h
 MIN_PARALLEL_FLOPS = 2**22  # below it one thread is done before a second one wakes up
 FLOPS_PER_CALL = 2**36  # of one native call; Ctrl-C is handled between two calls
 MAX_KEPT_SCRATCH_FLOATS = 2**20  # the largest buffer that outlives a call
-UNBOUNDED = 2**40  # no edge of the band: beyond any number of keys
+UNBOUNDED = 2**60  # no edge of the band: beyond any position, and sums of a few fit int64
 _local = threading.local()
 _POINTERS = ["query", "key", "value"]
 _SIZES = ["heads", "inner", "group", "queries", "keys", "width", "value_width",
@@ -110,25 +110,19 @@ def _panel_rows(keys: int) -> int:
 
 def native_output(problem: Problem) -> Array:
     """The output (h, q, v) alone of a problem that the kernel serves."""
-    call, facts = AttentionArguments(), NativeFacts()
-    put_arrays(call, facts, problem)
-    _put_options(call, problem)
-    _put_visibility(call, facts, problem.visibility)
+    facts = NativeFacts()  # holds on to what C points to
+    call = _arguments(problem, facts)
     shape = (problem.heads, problem.visibility.queries, problem.value_gkv.shape[-1])
     output_hqv: Array = _result(call, "output", shape)
-    call.block_rows, call.block_keys = BLOCK_ROWS, BLOCK_KEYS
     run(call, operations(problem.visibility, problem.heads, call))
     return output_hqv
 
 
 def attend_natively(problem: Problem, requested: Requested) -> tuple[NativeFacts, Cost]:
     """All requested facts of a problem that the kernel serves, and what they cost."""
-    call, facts = AttentionArguments(), NativeFacts()
-    put_arrays(call, facts, problem)
-    _put_options(call, problem)
-    _put_visibility(call, facts, problem.visibility)
+    facts = NativeFacts()
+    call = _arguments(problem, facts)
     _put_results(call, facts, problem, requested)
-    call.block_rows, call.block_keys = BLOCK_ROWS, BLOCK_KEYS
     if _needs_rows(requested):
         call.block_rows = _panel_rows(problem.visibility.keys)
     spent = run(call, operations(problem.visibility, problem.heads, call))
@@ -150,9 +144,7 @@ def attend_densely(
     entries, heads, queries, width = query_bhqd.shape
     keys, value_width = value_bhkd.shape[2:]
     for name, array in (("query", query_bhqd), ("key", key_bhkd), ("value", value_bhkd)):
-        setattr(call, name, _address(array))
-        for axis, step in zip(("entry", "head", "row"), array.strides, strict=False):
-            setattr(call, f"{name}_{axis}", step // 4)
+        _put_array(call, facts, name, array, ("entry", "head", "row"))
     call.heads, call.inner, call.group = entries * heads, heads, 1
     call.queries, call.keys, call.width, call.value_width = queries, keys, width, value_width
     call.factor, call.left, call.right = width**-0.5 * LOG2_E, UNBOUNDED, UNBOUNDED
@@ -165,34 +157,40 @@ def attend_densely(
     return output_bhqd, weights_bhqk
 
 
-def put_arrays(call: AttentionArguments, facts: NativeFacts, problem: Problem) -> None:
-    """Query, key and value, (h or g, tokens, features), whose rows become contiguous."""
-    for name, array in (
-        ("query", problem.query_hqd),
-        ("key", problem.key_gkd),
-        ("value", problem.value_gkv),
-    ):
-        rows = array if array.strides[-1] == 4 else np.ascontiguousarray(array)
-        facts.buffers.append(rows)
-        setattr(call, name, _address(rows))
-        setattr(call, f"{name}_head", rows.strides[0] // 4)
-        setattr(call, f"{name}_row", rows.strides[1] // 4)
+def _arguments(problem: Problem, facts: NativeFacts) -> AttentionArguments:
+    """Everything of a call but its results, in blocks of the usual size."""
+    call = AttentionArguments()
+    _put_array(call, facts, "query", problem.query_hqd, ("head", "row"))
+    _put_array(call, facts, "key", problem.key_gkd, ("head", "row"))
+    _put_array(call, facts, "value", problem.value_gkv, ("head", "row"))
     call.heads = call.inner = problem.heads
     call.group = problem.group
     call.queries, call.width = problem.query_hqd.shape[1:]
     call.keys, call.value_width = problem.value_gkv.shape[1:]
-
-
-def _put_options(call: AttentionArguments, problem: Problem) -> None:
-    call.factor = problem.scale / problem.softcap if problem.softcap else problem.scale * LOG2_E
-    call.cap = (problem.softcap or 0.0) * LOG2_E
+    call.factor, call.cap = problem.factor, (problem.softcap or 0.0) * LOG2_E
     call.bounded = problem.bounded
+    call.block_rows, call.block_keys = BLOCK_ROWS, BLOCK_KEYS
+    _put_visibility(call, facts, problem.visibility)
+    return call
+
+
+def _put_array(
+    call: AttentionArguments, facts: NativeFacts, name: str, array: Array, axes: tuple[str, ...]
+) -> None:
+    """The address of an array whose rows are contiguous, and its steps along the other axes."""
+    rows = array
+    if not is_addressable(array) or array.strides[-1] != array.itemsize:
+        rows = np.array(array, order="C")
+    facts.buffers.append(rows)
+    setattr(call, name, _address(rows))
+    for axis, step in zip(axes, rows.strides, strict=False):
+        setattr(call, f"{name}_{axis}", step // rows.itemsize)
 
 
 def _put_visibility(call: AttentionArguments, facts: NativeFacts, visibility: Visibility) -> None:
     call.offset = visibility.offset
-    call.left = UNBOUNDED if visibility.left is None else min(visibility.left, UNBOUNDED)
-    call.right = UNBOUNDED if visibility.right is None else min(visibility.right, UNBOUNDED)
+    call.left = UNBOUNDED if visibility.left is None else visibility.left
+    call.right = UNBOUNDED if visibility.right is None else visibility.right
     if visibility.lengths_h is not None:
         lengths_h = np.ascontiguousarray(visibility.lengths_h, np.int64)
         facts.buffers.append(lengths_h)
@@ -207,6 +205,8 @@ def put_mask(call: AttentionArguments, facts: NativeFacts, mask: NDArray[Any]) -
     call.bias_factor = LOG2_E
     if mask.dtype not in (np.bool_, np.float32):
         mask, call.bias_factor = _in_base_2(mask), 1.0
+    elif not is_addressable(mask):
+        mask = copied(mask)
     steps = [step // mask.itemsize for step in mask.strides]
     starts = np.zeros(mask.shape[:-2], np.int64)
     for axis, step in enumerate(steps[:-2]):
@@ -220,11 +220,11 @@ def put_mask(call: AttentionArguments, facts: NativeFacts, mask: NDArray[Any]) -
 
 def _in_base_2(mask: NDArray[Any]) -> NDArray[Any]:
     """A float mask of another width, multiplied in its own width; broadcast axes stay that."""
-    once = mask[tuple(slice(0, 1) if step == 0 else slice(None) for step in mask.strides)]
+    numbers = once(mask)
     with np.errstate(over="ignore"):  # the lowest number is a usual mask; the kernel clips
-        wide = np.multiply(once, LOG2_E, dtype=np.result_type(mask, np.float32))
+        wide = np.multiply(numbers, LOG2_E, dtype=np.result_type(mask, np.float32))
         limited = np.clip(wide, -(2.0**100), 2.0**100).astype(np.float32)
-    limited[once == -np.inf] = -np.inf
+    limited[numbers == -np.inf] = -np.inf
     return np.broadcast_to(limited, mask.shape)
 
 

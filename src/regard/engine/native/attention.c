@@ -15,6 +15,7 @@
 #include "threads.h"
 
 #define LN_2 0.6931471805599453
+#define HUGE_SUM 0x1p26 /* the same as in tiles/rows.py */
 
 /* The memory of one worker, all parts of which begin at a multiple of 16 floats. */
 typedef struct {
@@ -302,9 +303,15 @@ static void finish_rows(const Block *block) {
         double above = seen && call->logsumexp ? log2(total) : 0, inverse = seen ? 1 / total : 0;
         double log2_total = seen ? shift + above : -INFINITY;
         if (call->log2_totals) {
-            log2_total = call->log2_totals[at];
-            above = isfinite(log2_total) ? log2_total - shift : 0;
-            inverse = seen && isfinite(log2_total) ? exp2(shift - log2_total) : 0;
+            const double given = call->log2_totals[at], apart = fabs(log2_total - given);
+            /* A huge sum has no digits left for the number of keys: where it is that of these keys,
+             * theirs is exact. */
+            const int own = isfinite(apart) && fabs(given) > HUGE_SUM && apart <= fabs(given) * 0x1p-50;
+            if (!own) {
+                above = isfinite(given) ? given - shift : 0;
+                inverse = seen && isfinite(given) ? exp2(shift - given) : 0;
+            }
+            log2_total = given;
             if (call->shares) call->shares[at] = inverse * total;
         }
         memory->inverse[i] = (float)inverse;

@@ -14,6 +14,7 @@ from __future__ import annotations
 import os
 import platform
 import zlib
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -59,6 +60,8 @@ class Outcome:
     library: str | None = None
     compiler: str | None = None
     reason: str | None = None
+    size: int | None = None  # bytes of the library
+    crc32: int | None = None
 
 
 def architecture() -> str:
@@ -98,7 +101,7 @@ def find_compiler() -> str:
     """
     import shutil
 
-    if chosen := os.environ.get("CC"):
+    if chosen := os.environ.get("CC", "").strip():
         if shutil.which(chosen.split()[0]) is None:
             raise BuildError(f"the C compiler named by CC, {chosen!r}, is not installed")
         return chosen
@@ -142,24 +145,41 @@ def compile_library(target: Path, *, strict: bool = False, sanitized: bool = Fal
         _call([*compiler, *flags, "-shared", *objects, "-o", made, *libraries])
         # A process that has the old library mapped keeps it: the name gets another file.
         fresh = target.with_name(f"{target.name}.{os.getpid()}")
-        fresh.write_bytes(Path(made).read_bytes())
-        fresh.replace(target)
+        try:
+            fresh.write_bytes(Path(made).read_bytes())
+            fresh.replace(target)
+        finally:
+            with suppress(OSError):
+                fresh.unlink(missing_ok=True)
     return (_call([*compiler, "--version"]).splitlines() or [compiler[0]])[0].strip()
 
 
 def build(folder: Path = FOLDER, *, strict: bool = False, sanitized: bool = False) -> Outcome:
-    """Make the library in a folder, or write there why not."""
+    """Make the library in a folder, or write there why not; an earlier library stays then."""
     import json
 
     target = folder / library_name()
     try:
         made_by = compile_library(target, strict=strict, sanitized=sanitized)
-        outcome = Outcome(library=target.name, compiler=made_by)
+        size, crc32 = fingerprint(target)
+        outcome = Outcome(target.name, made_by, size=size, crc32=crc32)
+        _write_record(folder, json.dumps(asdict(outcome)))
     except (BuildError, OSError) as error:
-        target.unlink(missing_ok=True)
         outcome = Outcome(reason=str(error))
-    (folder / RECORD_FILE).write_text(json.dumps(asdict(outcome)) + "\n", encoding="utf-8")
+        if not target.exists():
+            with suppress(OSError):  # a folder that cannot be written has no record either
+                _write_record(folder, json.dumps(asdict(outcome)))
     return outcome
+
+
+def fingerprint(library: Path) -> tuple[int, int]:
+    """Size and CRC-32 of a library. One cut short would end the process (SIGBUS) once loaded."""
+    content = library.read_bytes()
+    return len(content), zlib.crc32(content)
+
+
+def _write_record(folder: Path, text: str) -> None:
+    (folder / RECORD_FILE).write_text(text + "\n", encoding="utf-8")
 
 
 def platform_tag() -> str:
@@ -191,8 +211,13 @@ def main() -> None:
     parser.add_argument("--strict", action="store_true", help="warnings are errors")
     parser.add_argument("--sanitized", action="store_true", help="with address and UB sanitizers")
     chosen = parser.parse_args()
-    chosen.folder.mkdir(parents=True, exist_ok=True)
-    outcome = build(chosen.folder, strict=chosen.strict, sanitized=chosen.sanitized)
+    try:
+        chosen.folder.mkdir(parents=True, exist_ok=True)
+        outcome = build(chosen.folder, strict=chosen.strict, sanitized=chosen.sanitized)
+    except OSError as error:
+        outcome = Outcome(reason=str(error))
+    if outcome.reason and (chosen.folder / library_name()).exists():
+        sys.exit(f"The kernels were not built again, and the earlier ones stay: {outcome.reason}.")
     if outcome.reason:
         sys.exit(f"No native kernels, NumPy will serve: {outcome.reason}.")
     print(f"{chosen.folder / str(outcome.library)} by {outcome.compiler}")

@@ -6,11 +6,12 @@
 
 #define LOG2_E 1.4426950408889634
 #define FLOOR (-0x1p100f) /* a score below every possible one; finite: no arithmetic makes NaN */
+#define LOWEST_EXPONENT (-125.0f)
 
 /* 2^t with a relative error below 1e-7 for t up to 120; 0 below 2^-125, where floats thin out.
  * t = n + f, n whole: the polynomial gives 2^f, and n is added to its exponent. */
 INLINE vf vexp2(vf t) {
-    const vf lowest = splat(-125.0f), magic = splat(0x1.8p23f);
+    const vf lowest = splat(LOWEST_EXPONENT), magic = splat(0x1.8p23f);
     const vf x = vmax(t, lowest);
     const vf whole = x + magic; /* the last bits of the sum are n */
     const vf f = x - (whole - magic);
@@ -58,7 +59,8 @@ INLINE float row_max(const float *x, int64_t width) {
  * where a product with the cap, rounded before, would not be. */
 INLINE void exponentials(float *t, int64_t width, float shift, float unit, int entropy, double *total,
                          double *moment) {
-    const vf by = splat(shift), times = splat(unit);
+    /* Below the lowest exponent e is 0, and a hidden score times a large unit may be -inf. */
+    const vf by = splat(shift), times = splat(unit), lowest = splat(LOWEST_EXPONENT);
     vf sum = {0}, other = {0}, weighted = {0}, other_weighted = {0};
     int64_t i = 0;
     for (; i + LANES < width; i += 2 * LANES) {
@@ -69,15 +71,15 @@ INLINE void exponentials(float *t, int64_t width, float shift, float unit, int e
         sum += e;
         other += f;
         if (entropy) {
-            weighted += e * x;
-            other_weighted += f * y;
+            weighted += e * vmax(x, lowest);
+            other_weighted += f * vmax(y, lowest);
         }
     }
     if (i < width) {
         const vf x = (load(t + i) - by) * times, e = vexp2(x);
         store(t + i, e);
         sum += e;
-        if (entropy) weighted += e * x;
+        if (entropy) weighted += e * vmax(x, lowest);
     }
     *total += (double)add_lanes(sum + other);
     if (entropy) *moment += (double)add_lanes(weighted + other_weighted);

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from regard.engine.native.compile import (
     FOLDER,
@@ -23,6 +24,7 @@ from regard.engine.native.compile import (
     RECORD_FILE,
     architecture,
     architecture_levels,
+    fingerprint,
     library_name,
     sources_checksum,
 )
@@ -45,7 +47,7 @@ class NativeState:
     def __str__(self) -> str:
         if self.level is None:
             return f"NumPy serves: {self.reason}"
-        compiler = _record().get("compiler")
+        compiler = _record(FOLDER).get("compiler")
         return f"{self.level} (usable: {', '.join(self.usable)}), compiled by {compiler}"
 
 
@@ -120,40 +122,50 @@ def _library() -> tuple[Any, str | None]:
     path = Path(os.environ.get("REGARD_NATIVE_LIBRARY") or FOLDER / library_name())
     if not path.exists():
         return None, _why_missing()
+    again = "to build it again: python -m regard.engine.native.compile"
+    record = _record(path.parent)
     try:
+        if (record.get("size"), record.get("crc32")) != fingerprint(path):
+            return None, f"the library is not the one that was built, or incomplete; {again}"
         library = ctypes.CDLL(str(path))
         library.regard_sources.restype = ctypes.c_uint32
         checksum = library.regard_sources()
     except (OSError, AttributeError) as error:
         return None, f"the library cannot be loaded: {error}"
     if checksum != sources_checksum():
-        return None, (
-            "the library was built from other sources; "
-            "to build it again: python -m regard.engine.native.compile"
-        )
+        return None, f"the library was built from other sources; {again}"
     return library, None
 
 
 def _why_missing() -> str:
     again = "to build the kernels now: python -m regard.engine.native.compile"
-    if reason := _record().get("reason"):
+    if reason := _record(FOLDER).get("reason"):
         return f"at installation {reason}; {again}"
-    others = sorted(path.name for path in FOLDER.glob("_kernels.*-*"))
+    others = sorted({path.name for path in FOLDER.glob("_kernels.*-*")} - {library_name()})
     if others:
         return f"the library is for another platform ({', '.join(others)}); {again}"
     return f"no library was built; {again}"
 
 
-def _record() -> dict[str, str | None]:
+def _record(folder: Path) -> dict[str, Any]:
+    """The outcome of the last build in a folder; empty where it cannot be read."""
     import json
 
     try:
-        record: dict[str, str | None] = json.loads(
-            (FOLDER / RECORD_FILE).read_text(encoding="utf-8")
-        )
-    except (OSError, ValueError):
+        record = json.loads((folder / RECORD_FILE).read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError):
         return {}
-    return record
+    return record if isinstance(record, dict) else {}
+
+
+def is_addressable(array: NDArray[Any]) -> bool:
+    """Whether C can step through an array by whole numbers; a field of a packed record it cannot.
+
+    >>> records = np.zeros(3, [("flag", "u1"), ("x", "f4")])
+    >>> is_addressable(records["x"]), is_addressable(records["x"].copy())
+    (False, True)
+    """
+    return array.flags.aligned and not any(step % array.itemsize for step in array.strides)
 
 
 MIN_NATIVE_SIZE = 2**12  # numbers: fewer are faster in NumPy
@@ -183,7 +195,7 @@ def native_squares(array: Array) -> tuple[float, float] | None:
     kernel = function("sum_squares")
     if kernel is None or not isinstance(array, np.ndarray) or array.dtype != np.float32:
         return None
-    if array.size < MIN_NATIVE_SIZE or not array.flags.c_contiguous:
+    if array.size < MIN_NATIVE_SIZE or not (array.flags.c_contiguous and array.flags.aligned):
         return None
     width = array.shape[-1]
     call = SquaresArguments(array.__array_interface__["data"][0], array.size // width, width)

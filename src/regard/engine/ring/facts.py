@@ -60,7 +60,6 @@ class RankProfile(Profile):
     bands: list[tuple[int, int, Array]] = field(default_factory=list)
 
     def at(self, back: int) -> NDArray[Any]:
-        """As Profile.at, for the distances of this rank."""
         if back in self.near:
             return self.near[back]
         if not self.back.size or not self.back[0] <= back <= self.back[-1]:
@@ -68,7 +67,6 @@ class RankProfile(Profile):
         return super().at(back)
 
     def histogram(self) -> list[tuple[int, int, NDArray[Any]]]:
-        """As Profile.histogram, of the whole sequence."""
         return self.bands
 
 
@@ -90,7 +88,6 @@ class RankObservation(Observation):
 
     @property
     def received_mean(self) -> NDArray[Any]:
-        """As received, as a mean over the queries that could see the key; 0 where none could."""
         heads = int(np.prod(self.head_shape, dtype=int))
         audience = np.concatenate(
             [visibility.audience(heads) for visibility in self.visibilities], axis=-1
@@ -99,7 +96,6 @@ class RankObservation(Observation):
         return np.asarray(self.received / np.maximum(audience, 1).astype(self.received.dtype))
 
     def tile(self, rows: slice | int, columns: slice | int, head: Head = None) -> NoReturn:
-        """Not known to one rank: its queries meet keys that it does not hold."""
         raise NotAskedError(
             "tile needs all keys, but a rank has a slice of them: gather the rows and columns "
             "you want, and give them to regard.observe_from_logsumexp or regard.self_attention."
@@ -113,14 +109,12 @@ class RankObservation(Observation):
         return Observation(facts, None, (), keys, self.cost).picture(head, **options)
 
     def save(self, path: str | Path, *, query_and_key: bool = False) -> None:
-        """Not of one rank alone: a .regard file holds a whole observation."""
         raise NotAskedError(
             "save needs a whole observation, and this is one rank's slice: gather the arrays in "
             "facts, or write them with numpy.savez, one file a rank."
         )
 
     def _check_mergeable(self) -> None:
-        """Raise: a rank's rows are over all keys already."""
         raise ArgumentError(
             "merge must get two observations of the same queries over different keys, got a "
             "rank's, which is of all keys already: concatenate the ranks' rows."

@@ -35,7 +35,6 @@ class FailureMonitor:
 
     @property
     def ranks(self) -> int:
-        """The number of ranks in the group."""
         return len(self.names)
 
     def rank_names(self, *ranks: int) -> str:
@@ -92,11 +91,9 @@ class FailureMonitor:
         within_store_timeout(lambda: [self.store.delete_key(key) for key in keys])
 
     def note_waiting(self, peer: int) -> None:
-        """Publish that this rank waits for a peer."""
         self._write(f"waits/{self.rank}", str(peer).encode())
 
     def note_running(self) -> None:
-        """Publish that this rank no longer waits."""
         self._write(f"waits/{self.rank}", str(self.rank).encode())
 
     def raise_if_failed(self) -> None:

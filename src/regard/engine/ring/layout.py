@@ -30,15 +30,12 @@ class Layout:
 
     @property
     def tokens(self) -> int:
-        """The number of tokens of all ranks."""
         return sum(self.token_count(rank) for rank in range(len(self.ranks)))
 
     def token_count(self, rank: int) -> int:
-        """The number of tokens of a rank."""
         return int(self.ranks[rank][-1].local.stop)
 
     def positions(self, rank: int) -> NDArray[np.int64]:
-        """The positions of a rank's tokens in the sequence."""
         runs = [np.arange(chunk.sequence.start, chunk.sequence.stop) for chunk in self.ranks[rank]]
         return np.concatenate(runs)
 

@@ -130,7 +130,6 @@ class RankCall:
     facts: dict[str, Any]
 
     def header(self) -> Header:
-        """The summary that all ranks compare."""
         arguments = {"layout": self.layout, **self.facts, **self.options}
         summary = argument_summary(self.arrays, arguments)
         return Header(self.kind.measure_extent(self.arrays), summary)

@@ -230,7 +230,6 @@ class RankColumns:
 
     @property
     def edges(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """The edges of the full map's blocks: of queries, of keys."""
         return (
             blocks(self.rank_slice.queries.tokens, self.requested.map),
             blocks(self.rank_slice.keys.tokens, self.requested.map),

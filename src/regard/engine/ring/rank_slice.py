@@ -32,22 +32,18 @@ class RankSlice:
 
     @property
     def ranks(self) -> int:
-        """The number of ranks that share the sequence."""
         return len(self.keys.ranks)
 
     @property
     def dtype(self) -> np.dtype[Any]:
-        """The dtype of facts."""
         return self.problem.dtype
 
     @property
     def previous_rank(self) -> int:
-        """The rank that this one receives from."""
         return (self.rank - 1) % self.ranks
 
     @property
     def next_rank(self) -> int:
-        """The rank that this one sends to."""
         return (self.rank + 1) % self.ranks
 
     @property
@@ -57,12 +53,10 @@ class RankSlice:
 
     @property
     def others(self) -> list[int]:
-        """Every rank but this one."""
         return [rank for rank in range(self.ranks) if rank != self.rank]
 
     @property
     def distances(self) -> int:
-        """The number of distances between a query and a key."""
         return max(0, self.queries.tokens + self.keys.tokens - 1)
 
     def source_rank(self, step: int) -> int:
@@ -116,7 +110,6 @@ class DeviceRankSlice(RankSlice):
 
     @property
     def dtype(self) -> np.dtype[Any]:
-        """The dtype of facts."""
         call: Any = self.problem
         return np.dtype(np.float64 if call.compute_dtype == torch.float64 else np.float32)
 
@@ -137,7 +130,6 @@ class DeviceRankSlice(RankSlice):
         return part
 
     def visibilities(self) -> tuple[Visibility, ...]:
-        """As RankSlice's; a mask of values is copied to the host."""
         full: Any = self.problem
         if full.mask is None:
             return super().visibilities()
@@ -146,7 +138,6 @@ class DeviceRankSlice(RankSlice):
         return tuple(replace(visibility, mask=mask) for visibility, mask in pairs)
 
     def flops(self, query_rank: int, key_rank: int, value_gkv: Any) -> int:
-        """Products of one rank's queries with another's keys, and values of this width."""
         full: Any = self.problem
         arrays = full.query_hqd, full.key_gkd, full.value_gkv
         parts = [
@@ -156,7 +147,6 @@ class DeviceRankSlice(RankSlice):
         return sum(2 * width * part.pairs() for part in parts)
 
     def empty_value(self) -> Any:
-        """Values of width 0, for passes that need only keys."""
         return self.problem.key_gkd[..., :0]
 
 

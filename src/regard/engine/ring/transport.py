@@ -95,7 +95,6 @@ class Transfer:
         threading.Thread(target=self._wait, args=(timeout,), daemon=True).start()
 
     def release(self) -> None:
-        """Drop the buffers."""
         self.works.clear()
         self.buffers.clear()
 

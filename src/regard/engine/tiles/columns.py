@@ -183,14 +183,12 @@ class ColumnSums:
 
     @cached_property
     def row_edges(self) -> NDArray[np.int64]:
-        """Edges of the map's blocks of queries."""
         if self.requested.row_edges is not None:
             return self.requested.row_edges
         return blocks(self.problem.visibility.queries, self.requested.map)
 
     @cached_property
     def column_edges(self) -> NDArray[np.int64]:
-        """Edges of the map's blocks of keys."""
         if self.requested.edges is not None:
             return self.requested.edges
         return blocks(self.problem.visibility.keys, self.requested.map)
@@ -221,7 +219,6 @@ class ColumnSums:
         return ColumnPart(unit, panel.columns, received_hk, map_hrc, distance_hn)
 
     def add(self, part: ColumnPart) -> None:
-        """Add a part."""
         heads, rows, columns = part.unit.heads, part.unit.rows, part.columns
         self.received_hk[heads, columns] += part.received_hk
         if self.map_hrc is not None and part.map_hrc is not None:
@@ -240,14 +237,22 @@ def second_pass(
     log2_total_hq: Array,
     scratch: Scratch,
     sums: ColumnSums,
+    first_pass: tuple[Array, Array] | None = None,
 ) -> list[ColumnPart]:
-    """Scores once more, now that every row's sum is known: 2^(t - log2 total) are the weights."""
+    """Scores once more, now that every row's sum is known: 2^(t - log2 total) are the weights.
+
+    ``first_pass`` is its shift and inverse of each row, which serve where a sum is inexact.
+    """
     query_hqd = problem.scaled_query(unit.heads, unit.rows)
     seen_hq = np.isfinite(log2_total_hq)
     shift_hq1 = np.where(seen_hq, log2_total_hq, np.inf).astype(problem.dtype)[..., None]
     # What the sum lost when it was rounded; in float32 a sum of 1e6 loses whole percents.
     lost_hq = np.where(seen_hq, log2_total_hq - shift_hq1[..., 0], np.inf)
     inverse_hq = np.exp2(-lost_hq).astype(problem.dtype)
+    if first_pass is not None:
+        inexact_hq = problem.is_inexact(log2_total_hq)
+        np.copyto(shift_hq1[..., 0], first_pass[0], where=inexact_hq, casting="same_kind")
+        np.copyto(inverse_hq, first_pass[1], where=inexact_hq, casting="same_kind")
     parts = []
     for columns in tiles(problem, plan, unit):
         panel = blank_panel(problem, unit, columns, sums.requested.profile, scratch)

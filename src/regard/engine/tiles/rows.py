@@ -15,6 +15,7 @@ from regard.engine.tiles.topk import Best
 from regard.typing import Array
 
 Scratch = dict[str, Any]
+HUGE_SUM = 2.0**26  # the same as in native/attention.c
 
 
 @dataclass
@@ -35,7 +36,6 @@ class Rows:
 
     @classmethod
     def none_seen(cls, problem: Problem, unit: Unit, requested: Requested) -> Rows:
-        """Sums over no keys."""
         shape = (unit.heads.stop - unit.heads.start, unit.rows.stop - unit.rows.start)
         start = 0.0 if problem.bounded else problem.floor
         external_log2_hq = requested.log2_total_hq
@@ -57,25 +57,44 @@ class Rows:
         """Base-2 log-sum-exp of each row; minus infinity where nothing was seen."""
         if self.external_log2_hq is not None:
             return self.external_log2_hq
+        return self._own_log2_hq()
+
+    def _own_log2_hq(self) -> Array:
         with np.errstate(divide="ignore"):
             return np.asarray(self.shift_hq + np.log2(self.total_hq))
 
+    def _is_own_hq(self, external_log2_hq: Array) -> Array:
+        """Where the caller's sum is huge and that of these keys.
+
+        Such a sum has no digits left for the number of keys; their own is exact.
+        """
+        with np.errstate(invalid="ignore"):
+            apart_hq = np.abs(self._own_log2_hq() - external_log2_hq)
+        size_hq = np.abs(external_log2_hq)
+        huge_hq = np.isfinite(apart_hq) & (size_hq > HUGE_SUM)
+        return np.asarray(huge_hq & (apart_hq <= size_hq * 2.0**-50))
+
     def inverse_hq(self) -> Array:
         """The factor from e to a weight; 0 where nothing was seen."""
-        if self.external_log2_hq is not None:
-            # A part without visible keys has a shift that is unrelated to the total.
-            seen_hq = np.isfinite(self.external_log2_hq) & (self.total_hq > 0)
-            log2_total_hq = np.where(seen_hq, self.external_log2_hq, np.inf)
-            return np.asarray(np.exp2(self.shift_hq - log2_total_hq))
-        return np.divide(
+        own_hq = np.divide(
             1, self.total_hq, out=np.zeros_like(self.total_hq), where=self.total_hq > 0
         )
+        if self.external_log2_hq is None:
+            return own_hq
+        # A part without visible keys has a shift that is unrelated to the total.
+        seen_hq = np.isfinite(self.external_log2_hq) & (self.total_hq > 0)
+        log2_total_hq = np.where(seen_hq, self.external_log2_hq, np.inf)
+        with np.errstate(over="ignore"):
+            given_hq = np.exp2(self.shift_hq - log2_total_hq)
+        return np.where(self._is_own_hq(self.external_log2_hq), own_hq, given_hq)
 
     def entropy_hq(self) -> Array:
         """Entropy in nats, the weighted mean of log total - t; rounding may not take it below 0."""
         # Not as shift + log2(total): next to a large shift the second term would be rounded away.
-        log2_hq = self.external_log2_hq
-        above_hq = np.log2(self.total_hq) if log2_hq is None else log2_hq - self.shift_hq
+        above_hq = np.log2(self.total_hq)
+        if self.external_log2_hq is not None:
+            own_hq = self._is_own_hq(self.external_log2_hq)
+            above_hq = np.where(own_hq, above_hq, self.external_log2_hq - self.shift_hq)
         above_hq = np.where(np.isfinite(above_hq), above_hq, 0)
         bits_hq = self.inverse_hq() * (self.total_hq * above_hq - self.moment_hq)
         return np.asarray(np.maximum(bits_hq * math.log(2), 0))

@@ -80,7 +80,6 @@ class Groups:
 
     @classmethod
     def blank(cls, buffer_shqc: Array, floor: float) -> Groups:
-        """No tile seen yet."""
         buffer_shqc.fill(floor)
         return cls(buffer_shqc, buffer_shqc.shape[-1])
 
