@@ -72,8 +72,8 @@ class InterfaceSource:
         """Register the attention functions and hooks for the block."""
         with ExitStack() as cleanup:
             cleanup.callback(self._detach)
-            for hook in self.forwards.attach():
-                cleanup.callback(hook.remove)
+            for remove_hook in self.forwards.attach():
+                cleanup.callback(remove_hook)
             install(self)
             cleanup.callback(remove, self)
             yield

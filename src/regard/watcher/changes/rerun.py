@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from regard.errors import ArgumentError, BackendError, NotAskedError
 from regard.experiments.changes import Change
+from regard.watcher.capture.modules import attach_hook, replaced_attribute
 from regard.watcher.capture.runs import LayerKey
 from regard.watcher.changes.intervention_call import Probe
 from regard.watcher.options import Options
@@ -101,16 +102,13 @@ class RunCapture:
     def attached(self) -> Iterator[None]:
         """Record the runs of the block."""
         with ExitStack() as cleanup:
-            hook = self.model.register_forward_hook(self._forward_ended, with_kwargs=True)
-            cleanup.callback(hook.remove)
+            cleanup.callback(
+                attach_hook(self.model, "forward", self._forward_ended, with_kwargs=True)
+            )
             if hasattr(self.model, "generate"):
                 own = self.model.generate
-                outer = self.model.__dict__.get("generate")
-                self.model.__dict__["generate"] = lambda *a, **k: self._generate(own, a, k)
-                if outer is None:
-                    cleanup.callback(self.model.__dict__.pop, "generate", None)
-                else:  # blocks may be nested
-                    cleanup.callback(self.model.__dict__.__setitem__, "generate", outer)
+                generate = lambda *a, **k: self._generate(own, a, k)  # noqa: E731
+                cleanup.enter_context(replaced_attribute(self.model, "generate", generate))
             yield
 
     def _forward_ended(

@@ -10,7 +10,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from regard.watcher.capture.modules import all_modules, module_config
+from regard.watcher.capture.modules import all_modules, attach_hook, module_config
 
 if TYPE_CHECKING:
     from regard.watcher.capture.runs import ForwardRun
@@ -56,17 +56,12 @@ class MediaInputs:
     def __init__(self, model: Any, runs: list[ForwardRun]) -> None:
         self.model, self._runs, self._thread = model, runs, threading.get_ident()
 
-    def __deepcopy__(self, memo: dict[int, Any]) -> Any:
-        """The same object: a model that is copied inside a block takes its hooks along."""
-        return self
-
     @contextmanager
     def attached(self) -> Iterator[None]:
         """Note the arguments of the block's forwards."""
         with ExitStack() as cleanup:
             for module in [] if self.model is None else _models(self.model):
-                hook = module.register_forward_hook(self._ended, with_kwargs=True)
-                cleanup.callback(hook.remove)
+                cleanup.callback(attach_hook(module, "forward", self._ended, with_kwargs=True))
             yield
 
     def _ended(
