@@ -20,7 +20,13 @@ from regard.errors import BackendError
 from regard.watcher.capture.deferred import PendingSteps
 from regard.watcher.capture.masks import MaskSpec, describe_mask
 from regard.watcher.capture.model_call import ModelCall, prove
-from regard.watcher.capture.modules import Forwards, all_modules, in_backward, module_config
+from regard.watcher.capture.modules import (
+    Forwards,
+    all_modules,
+    in_backward,
+    is_traced,
+    module_config,
+)
 from regard.watcher.capture.numbering import CallRelation, LayerCall, LayerNumbering, is_cross
 from regard.watcher.capture.observation import OutputBuffer
 from regard.watcher.capture.runs import ForwardRun, LayerKey
@@ -405,7 +411,7 @@ def attend(
     """The attention function that is registered with transformers: output (b, q, h, d)."""
     before = _former_implementation(module)
     call = _described(ModelCall(module, query, key, value, attention_mask, options, before))
-    if in_backward():
+    if in_backward() or is_traced():
         return call.own()
     if any(source.intervention is not None for source in _sources):
         return attend_changed(call, _sources), None
@@ -442,7 +448,7 @@ def registered_mask(**arguments: Any) -> Any:
     read a description any more.
     """
     mask = describe_mask(**arguments)
-    if any(source.checkpoints for source in _sources):
+    if is_traced() or any(source.checkpoints for source in _sources):
         return mask.tensor
     if mask.is_left_to_kernel:  # models ask whether a mask is None
         _thread.masks = [*_latest_masks()[1 - MAX_REMEMBERED_MASKS :], mask]

@@ -186,7 +186,7 @@ class Forwards:
     @property
     def on_thread(self) -> bool:
         """Whether this is the thread whose forwards are counted."""
-        return threading.get_ident() == self.thread
+        return not is_traced() and threading.get_ident() == self.thread
 
     @property
     def running(self) -> bool:
@@ -297,6 +297,13 @@ def in_backward() -> bool:
     return bool(torch._C._current_graph_task_id() != -1)
 
 
+def is_traced() -> bool:
+    """Whether torch traces or exports the program: its tensors have no numbers then."""
+    import torch
+
+    return bool(torch.compiler.is_compiling() or torch.jit.is_tracing())
+
+
 def _owners(model: Any, holder: Any, parts: list[Any]) -> list[Any]:
     from transformers import PreTrainedModel
 
@@ -400,7 +407,7 @@ class RunningModules:
             del self._running[-1]
 
     def _enter(self, module: Any, arguments: Any) -> None:
-        if threading.get_ident() != self.thread:
+        if is_traced() or threading.get_ident() != self.thread:
             return
         call = sys._getframe(1)
         self._drop_interrupted(call)
@@ -412,7 +419,7 @@ class RunningModules:
         self._running.append((module, shapes, call))
 
     def _leave(self, module: Any, arguments: Any, output: Any) -> None:
-        if threading.get_ident() != self.thread:
+        if is_traced() or threading.get_ident() != self.thread:
             return
         # An error may have left modules inside it on the list.
         for index in range(len(self._running) - 1, -1, -1):

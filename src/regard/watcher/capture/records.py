@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from regard.engine.call import Cost, Problem, blocks, prepare
 from regard.engine.observation import ArrayFacts, Observation
 from regard.engine.profile import Profile
+from regard.errors import count
 from regard.heads.measures import HeadMeasures
 from regard.typing import Array
 
@@ -214,6 +215,7 @@ class LayerRecord:
     peak: int = 0
     dtype: Any = np.float32
     smallest_sum: float = 1.0  # of a row's weights
+    nan_rows: int = 0  # rows of all heads whose weights are nan
 
     def note_sinks(self, smallest_sum: float) -> None:
         """Take note of the smallest sum of a row's weights."""
@@ -222,12 +224,18 @@ class LayerRecord:
     @property
     def notes(self) -> tuple[str, ...]:
         """Sentences about weights that do not sum to 1."""
-        if self.smallest_sum > 0.999:  # less is rounding of 16-bit weights
-            return ()
-        return (
-            f"rows of weights sum to {self.smallest_sum:.3f} or more: the rest goes to sinks of "
-            "the softmax, or is masked after it.",
-        )
+        notes: tuple[str, ...] = ()
+        if self.smallest_sum <= 0.999:  # more is rounding of 16-bit weights
+            notes += (
+                f"rows of weights sum to {self.smallest_sum:.3f} or more: the rest goes to sinks "
+                "of the softmax, or is masked after it.",
+            )
+        if self.nan_rows:
+            notes += (
+                "nan in the program, shown as seeing nothing: "
+                f"{count(self.nan_rows, 'row')} of weights over all heads.",
+            )
+        return notes
 
     def expect(self, pending: Pending) -> None:
         """Append the pending facts of a call; its queries follow those before."""
@@ -419,7 +427,10 @@ class SteppedRecord(LayerRecord):
     def after(cls, record: LayerRecord) -> SteppedRecord:
         """Steps that follow a record; of a stepped record one that shares all its steps."""
         record.resolve()
-        counts = {x: getattr(record, x) for x in ("first_row", "queries", "keys", "smallest_sum")}
+        counts = {
+            x: getattr(record, x)
+            for x in ("first_row", "queries", "keys", "smallest_sum", "nan_rows")
+        }
         if isinstance(record, SteppedRecord):
             return cls(record.most, **counts, base=record.base, last=record.last)
         return cls(record.most, **counts, base=record if record.queries else None)
@@ -443,6 +454,7 @@ class SteppedRecord(LayerRecord):
             record.expect(Pending(facts.seen.queries, facts.seen.keys, *starts, make))
             record.resolve()
         record.note_sinks(self.smallest_sum)
+        record.nan_rows = self.nan_rows
         return record
 
     @property

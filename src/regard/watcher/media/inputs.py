@@ -10,7 +10,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from regard.watcher.capture.modules import all_modules, attach_hook, module_config
+from regard.watcher.capture.modules import all_modules, attach_hook, is_traced, module_config
 
 if TYPE_CHECKING:
     from regard.watcher.capture.runs import ForwardRun
@@ -67,7 +67,7 @@ class MediaInputs:
     def _ended(
         self, module: Any, arguments: tuple[Any, ...], keywords: dict[str, Any], output: Any
     ) -> None:
-        if threading.get_ident() != self._thread or not self._runs:
+        if is_traced() or threading.get_ident() != self._thread or not self._runs:
             return
         call = MediaCall(module, _named(module, arguments, keywords))
         if call.has(*IMAGES, *SOUND, ENCODED):
