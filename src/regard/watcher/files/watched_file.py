@@ -20,6 +20,7 @@ from regard.engine.files import (
 )
 from regard.engine.files import (
     BuildProblem,
+    check_facts,
     check_header,
     cost_from_header,
     file_errors,
@@ -140,16 +141,15 @@ class StoredLayers:
         self._entries = {
             (LayerKey(x["part"], x["layer"]), x["sentence"]): x for x in header["layers"]
         }
+        with file_errors(path):  # of an older version there are no paths
+            self.paths: Mapping[str, LayerKey] = {
+                name: LayerKey(*key) for name, key in header.get("paths", {}).items()
+            }
 
     @property
     def layer_keys(self) -> tuple[LayerKey, ...]:
         """Every layer, in the order of the file."""
         return tuple(dict.fromkeys(layer_key for layer_key, _ in self._entries))
-
-    @property
-    def paths(self) -> Mapping[str, LayerKey]:
-        """Layers by the paths of their modules; none in a file of an older version."""
-        return {path: LayerKey(*key) for path, key in self.header.get("paths", {}).items()}
 
     def prompt_tokens(self, part: str, sentence: int) -> int | None:
         """How many tokens of a part were given; None in a file of an older version."""
@@ -227,7 +227,7 @@ class StoredLayers:
         """The observation of a layer, made once."""
         key = (layer_key, sentence)
         if key not in self._made:
-            with file_errors("the file"):
+            with file_errors(self.arrays.path):
                 self._made[key] = self._layer(layer_key, sentence)
         return self._made[key]
 
@@ -260,10 +260,14 @@ class StoredLayers:
         if "map" in entry:
             shape = tuple(int(size) for size in entry["map"])
             derived["map"] = shape, partial(self._derived_map, prefix, names, shape)
-        return StoredFacts(self.arrays, facts, self._build is prepare, derived)
+        stored = StoredFacts(self.arrays, facts, self._build is prepare, derived)
+        shapes = {x: np.broadcast_to(np.float32(0), stored.fact_shape(x)) for x in stored}
+        check_facts(shapes, entry["keys"], ())
+        return stored
 
     def _derived_map(self, prefix: str, names: dict[str, str], shape: tuple[int, ...]) -> Array:
-        return derived_map(self._problem(prefix, names, prepare), shape)
+        with file_errors(self.arrays.path):
+            return derived_map(self._problem(prefix, names, prepare), shape)
 
     def _profile(self, names: dict[str, str]) -> StoredPart | None:
         if "profile.first" not in names:
@@ -272,14 +276,15 @@ class StoredLayers:
         def read() -> Profile:
             return Profile(*(np.asarray(self.arrays[names[f"profile.{x}"]]) for x in PROFILE))
 
-        return StoredPart(read)
+        return StoredPart(read, self.arrays.path)
 
     def _parts(self, prefix: str, names: dict[str, str]) -> tuple[ProblemLike, ...]:
         if prefix not in self.header["parts"]:
             return ()
         if any(f"part.0.{x}" not in names for x in ("query", "key")):
             raise FileError("the file promises query and key, but does not hold them.")
-        return (StoredPart(partial(self._problem, prefix, names, self._build)),)
+        make = partial(self._problem, prefix, names, self._build)
+        return (StoredPart(make, self.arrays.path),)
 
     def _problem(self, prefix: str, names: dict[str, str], build: BuildProblem) -> Problem:
         parts = {x: name for x, name in names.items() if x.startswith("part.")}
@@ -462,12 +467,13 @@ class StoredPart:
 
     device_bytes = 0
 
-    def __init__(self, make: Callable[[], Any]) -> None:
-        self._make = make
+    def __init__(self, make: Callable[[], Any], path: Path) -> None:
+        self._make, self._path = make, path
 
     @cached_property
     def _part(self) -> Any:
-        return self._make()
+        with file_errors(self._path):
+            return self._make()
 
     def resolve(self) -> Profile:
         """The profile, read once."""
