@@ -31,6 +31,7 @@ from regard.heads.rollout import ROLLOUT_EXPLANATION, flow_row, rolled_out
 from regard.text.words import TokenizedText, tokenized_ids
 from regard.transformer.combine import Mixed
 from regard.typing import Array
+from regard.watcher.arguments import named_arguments
 from regard.watcher.capture.interface import InterfaceSource
 from regard.watcher.capture.recorder import Recorder
 from regard.watcher.capture.records import LayerRecord
@@ -307,6 +308,7 @@ class LiveLayers:
         return tokenized_ids(None, None, length)
 
 
+@named_arguments
 @dataclass(frozen=True)
 class Seen(ChangeableText, NotebookDisplay):
     """Attention of a watched model, layer by layer. ``print`` it for a summary.

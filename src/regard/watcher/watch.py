@@ -18,6 +18,7 @@ from regard.errors import ArgumentError, BackendError, suggest_keywords
 from regard.experiments.changes import Change, Changeable
 from regard.experiments.selection import HeadSelection, Numbers
 from regard.text.link_file import LinkedSentence, read_links
+from regard.watcher.arguments import named_arguments
 from regard.watcher.capture.generation import followed
 from regard.watcher.capture.interface import InterfaceSource
 from regard.watcher.capture.modules import all_modules
@@ -99,9 +100,14 @@ def watch(
     options = Options.from_arguments(layers, top, map, keep, spans)
     if tokenizer is None:
         tokenizer = getattr(processor, "tokenizer", None)
+    if tokenizer is not None and not hasattr(tokenizer, "convert_ids_to_tokens"):
+        raise ArgumentError(f"tokenizer must be one of transformers, got {tokenizer!r:.200}.")
+    if progress is not None and not callable(progress):
+        raise ArgumentError(f"progress must be a function of a layer, got {progress!r:.200}.")
     return Watching(model, tokenizer, processor, options, progress)
 
 
+@named_arguments
 @dataclass(frozen=True)
 class Watching(Changeable["Watching"], AbstractContextManager["Seen"], ContextDecorator):
     """The block of ``with regard.watch(model) as seen:``; ``seen`` has what the model attended to.

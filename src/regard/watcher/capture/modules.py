@@ -97,7 +97,8 @@ class CleanState:
         return state
 
     def __call__(self) -> Any:
-        state = type(self.module).__getstate__(self.module)
+        own: Any = type(self.module).__getstate__
+        state = own(self.module)
         if not isinstance(state, dict):
             return state
         state = {name: x for name, x in state.items() if x is not self}
