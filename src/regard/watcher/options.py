@@ -44,11 +44,9 @@ class Options:
         return cls(_layers("layers", layers), top, map, _layers("keep", keep), _spans(spans))
 
     def watches(self, layer: int) -> bool:
-        """Whether facts of this layer are recorded."""
         return self.layers is None or layer in self.layers
 
     def keeps(self, layer: int) -> bool:
-        """Whether query and key of this layer are recorded."""
         return self.keep is None or layer in self.keep
 
     @property

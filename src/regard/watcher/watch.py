@@ -180,7 +180,6 @@ class Watching(Changeable["Watching"], AbstractContextManager["Seen"], ContextDe
         return replace(self, options=options, progress=None, _entered=[])
 
     def changed(self, *changes: Change) -> Watching:
-        """The block with further changes."""
         return replace(self, changes=(*self.changes, *changes), _entered=[])
 
     def _add(self, change: Change) -> Watching:
@@ -227,12 +226,7 @@ def _watched(watching: Watching) -> Iterator[Seen]:
     else:
         source = OperatorSource(model, options)
     recorder = Recorder(source, options, watching.progress)
-    with (
-        _uncompiled(),
-        followed(recorder.generation),
-        source.attached(),
-        recorder.media.attached(),
-    ):
+    with _uncompiled(), followed(recorder.generation), source.attached(), recorder.media.attached():
         yield Seen.from_recorder(recorder, watching.tokenizer, watching.processor)
         recorder.synchronize()
     if source.ran:
@@ -283,7 +277,7 @@ def need_extra(
 
 def _check_recorded(recorder: Recorder, name: str) -> None:
     """Raise where a model ran but a requested layer was not recorded."""
-    layers = sorted({key.layer for key in recorder.layer_keys})
+    layers = sorted({key.layer for key in recorder.source.layer_keys})
     if not layers:
         raise BackendError(f"{name} ran, but {NOTHING_SEEN}")
     missing = sorted((recorder.options.layers or set()) - set(layers))

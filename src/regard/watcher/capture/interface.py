@@ -75,7 +75,6 @@ class InterfaceSource:
 
     @contextmanager
     def attached(self) -> Iterator[None]:
-        """Register the attention functions and hooks for the block."""
         with ExitStack() as cleanup:
             cleanup.callback(self._detach)
             for remove_hook in self.forwards.attach():
@@ -86,14 +85,12 @@ class InterfaceSource:
 
     @property
     def recorder(self) -> Recorder:
-        """The recorder that this feeds, which lives as long as its block."""
         recorder = None if self.reference is None else self.reference()
         assert recorder is not None
         return recorder
 
     @property
     def ran(self) -> bool:
-        """Whether the model ran."""
         return self.forwards.count > 0
 
     @property
@@ -103,17 +100,14 @@ class InterfaceSource:
 
     @property
     def layer_keys(self) -> list[LayerKey]:
-        """Every attention that was called, watched or not."""
         return self.numbering.layers
 
     @property
     def paths(self) -> dict[str, LayerKey]:
-        """Layers by the path of their module; a module's second call is 'path#2'."""
         return self.numbering.paths
 
     @property
     def watched_layers(self) -> int:
-        """The number of recorded layers of a part."""
         return self.layers if self.options.layers is None else len(self.options.layers)
 
     @property
@@ -329,7 +323,6 @@ class ReplacedName(str):
 
     @classmethod
     def from_former(cls, before: str) -> ReplacedName:
-        """The name that remembers the former one."""
         name = cls(IMPLEMENTATION)
         name.before = before
         return name

@@ -65,7 +65,6 @@ class ModelCall:
 
     @property
     def causal(self) -> bool:
-        """Whether the model asks for a causal mask where it gives none."""
         is_causal = self.options.get("is_causal")
         return bool(getattr(self.module, "is_causal", True) if is_causal is None else is_causal)
 

@@ -92,7 +92,6 @@ class CleanState:
 
     @classmethod
     def from_module(cls, module: Any) -> CleanState:
-        """That of a module, put there where it has none."""
         state: CleanState = module.__dict__.setdefault("__getstate__", cls(module))
         return state
 
@@ -186,16 +185,13 @@ class Forwards:
 
     @property
     def on_thread(self) -> bool:
-        """Whether this is the thread whose forwards are counted."""
         return not is_traced() and threading.get_ident() == self.thread
 
     @property
     def running(self) -> bool:
-        """Whether a forward of the model is running."""
         return bool(self._running)
 
     def owner(self, module: Any) -> int:
-        """The innermost owner around a module."""
         enclosing = [key for key, inside in self._inside.items() if id(module) in inside]
         return min(enclosing, key=lambda key: len(self._inside[key]))
 
@@ -359,12 +355,10 @@ class RunningModules:
 
     @property
     def module(self) -> Any:
-        """The innermost running module; None outside of all."""
         return self._running[-1][0] if self._running else None
 
     @property
     def path(self) -> str:
-        """The name of the innermost running module that has one in the model."""
         return next(
             (self._names[id(x)] for x, *_ in reversed(self._running) if id(x) in self._names), ""
         )
@@ -390,7 +384,6 @@ class RunningModules:
 
     @property
     def inside(self) -> bool:
-        """Whether the root is running; without a root always."""
         self._drop_interrupted(sys._getframe(1))
         return self.root is None or any(id(x) in self._names for x, *_ in self._running)
 
@@ -429,7 +422,6 @@ class RunningModules:
                 return
 
     def embedded(self, table: torch.Tensor, indices: torch.Tensor) -> None:
-        """Take note of an embedding that was looked up."""
         if not self.inside or indices.ndim != 2:
             return
         if self._ids_forward != self.forwards:

@@ -72,7 +72,6 @@ class LayerNumbering:
 
     @property
     def layers(self) -> list[LayerKey]:
-        """Every layer that was called, watched or not."""
         return list(self._layers.values())
 
     @property
@@ -84,11 +83,9 @@ class LayerNumbering:
         }
 
     def counts_calls_of(self, module: Any) -> bool:
-        """Whether calls of the module are counted, on this thread."""
         return self.forwards.on_thread and id(module) in self._names
 
     def locate(self, call: ModelCall) -> LayerCall:
-        """Count an attention call, and return its layer."""
         module = call.module
         outside = not self.forwards.running and id(module) in self._calls
         calls = self._calls.setdefault(id(module), ModuleCalls())
@@ -104,7 +101,6 @@ class LayerNumbering:
         return LayerCall(self._layer(module, calls.number), relation)
 
     def check(self, layer_call: LayerCall, module: Any) -> None:
-        """Refuse a call whose layer is not known."""
         name = f"{layer_call.layer}: {type(module).__name__}"
         if layer_call.relation is CallRelation.OUTSIDE:
             raise BackendError(
@@ -119,7 +115,6 @@ class LayerNumbering:
             )
 
     def detach(self) -> None:
-        """Remove the hooks of the modules that were called."""
         for remove in self._hooks:
             remove()
         self._hooks = []

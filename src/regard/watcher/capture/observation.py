@@ -22,11 +22,7 @@ from regard.errors import BackendError
 from regard.heads.measures import head_measures
 from regard.textbook.options import with_defaults
 from regard.typing import Array
-from regard.watcher.capture.deferred import (
-    DeferredCheck,
-    DeviceQueue,
-    ShareCheck,
-)
+from regard.watcher.capture.deferred import DeferredCheck, DeviceQueue, ShareCheck
 from regard.watcher.capture.model_call import ModelCall, rounding
 from regard.watcher.capture.records import LayerRecord, Pending, SentenceFacts
 from regard.watcher.capture.segments import Segment
@@ -54,13 +50,11 @@ class OutputBuffer:
 
     @property
     def tensor(self) -> torch.Tensor:
-        """The output, zero where it is not filled yet."""
         if self._tensor is None:
             self._tensor = self.call.value.detach().new_zeros(self.shape)
         return self._tensor
 
     def put(self, segment: Segment, mixed: Any) -> None:
-        """Write the output of a segment's queries, (..., h, q, d)."""
         (some, _, rows), _ = segment.indices
         part = cast_like(mixed, self.call.value).transpose(-3, -2)
         if self._tensor is None and part.numel() == self._size:  # all of the call, in one copy
@@ -117,12 +111,7 @@ def query_chunks(
 
 
 def observe_part(
-    call: ModelCall,
-    segment: Segment,
-    options: Options,
-    first: bool,
-    with_output: bool,
-    keep: bool,
+    call: ModelCall, segment: Segment, options: Options, first: bool, with_output: bool, keep: bool
 ) -> Observation:
     """Observation of a part; of a later call with every weight, where a map is asked for."""
     rows, columns = segment.indices
@@ -348,12 +337,10 @@ class LateMap:
 
     @property
     def facts_bytes(self) -> int:
-        """Bytes of the facts."""
         return sum(fact.nbytes for fact in self.seen.facts.values())
 
     @property
     def query_key_bytes(self) -> int:
-        """Bytes of query and key."""
         problem: Any = self.seen.parts[0]
         return int(problem.query_hqd.nbytes + problem.key_gkd.nbytes)
 
@@ -385,7 +372,6 @@ class StackedLayer:
 
     @property
     def tensors(self) -> tuple[Any, Any, Any]:
-        """Query, key and log-sum-exp, until they are released."""
         return self.query, self.key, self.logsumexp
 
 
@@ -409,7 +395,6 @@ class LayerStack:
     passed: bool = False
 
     def finish(self) -> Observation:
-        """The observation with every fact, without query and key."""
         if self.launch is not None:
             self.launch()
         if self.seen is None:
@@ -419,13 +404,11 @@ class LayerStack:
         return self.seen
 
     def facts(self, index: int) -> SentenceFacts:
-        """Facts and measures of one of the layers."""
         own = stack_entry(self.finish(), index)
         return sentence_facts(own, self.layers[index].segment, self.options, False, self.tokens_k)
 
     @property
     def ok(self) -> torch.Tensor:
-        """True where the weights of every row sum to 1."""
         assert self.share is not None  # checks are queued after the launch
         return self.share.ok
 
@@ -450,7 +433,6 @@ class StackedCalls:
         self._bytes = 0
 
     def serves(self, call: ModelCall, segment: Segment, record: LayerRecord) -> bool:
-        """Whether a call can wait: a first one, without a mask of values."""
         first = record.queries == 0 and not self.options.spans
         known = call.logsumexp is not None and "mask" not in segment.arguments
         return first and known and _bytes(call.query) + _bytes(call.key) <= MAX_COPIED_BYTES
@@ -462,7 +444,6 @@ class StackedCalls:
         records: list[LayerRecord],
         tokens: Sequence[Tokens],
     ) -> None:
-        """Queue the sentences of a segment; their records expect them from now on."""
         for part in segment.one_by_one(call.query):
             (sentence,) = part.sentences
             ids = tokens[sentence]

@@ -66,30 +66,25 @@ class OperatorSource:
 
     @contextmanager
     def attached(self) -> Iterator[None]:
-        """Watch the modules and operators of the block."""
         with self.modules.attached(), attention_events(self.take, self.modules.embedded):
             yield
 
     @property
     def recorder(self) -> Recorder:
-        """The recorder that this feeds, which lives as long as its block."""
         recorder = None if self.reference is None else self.reference()
         assert recorder is not None
         return recorder
 
     @property
     def ran(self) -> bool:
-        """Whether a module ran."""
         return self.modules.forwards > 0
 
     @property
     def layer_keys(self) -> list[LayerKey]:
-        """Every attention that was called, watched or not."""
         return list(self._layers.values())
 
     @property
     def paths(self) -> dict[str, LayerKey]:
-        """Layers by the path of their module; a module's second call is 'path#2'."""
         return {
             f"{path}#{number + 1}" if number else path: layer
             for (path, number), layer in self._layers.items()
@@ -97,11 +92,9 @@ class OperatorSource:
 
     @property
     def watched_layers(self) -> int:
-        """The number of recorded layers that were called so far."""
         return max(1, sum(self.options.watches(layer.layer) for layer in self._layers.values()))
 
     def take(self, event: AttentionEvent) -> None:
-        """Record one attention of the program."""
         if not self.modules.inside:
             return
         event = with_finite_numbers(event)

@@ -102,7 +102,6 @@ class GrowingMap:
 
     @property
     def width(self) -> int:
-        """The number of keys of a new block."""
         return int(np.diff(self.column_edges).max(initial=1))
 
     def add(self, weights_hqk: Array, live_hq: Array, column_start: int) -> None:
@@ -218,12 +217,10 @@ class LayerRecord:
     nan_rows: int = 0  # rows of all heads whose weights are nan
 
     def note_sinks(self, smallest_sum: float) -> None:
-        """Take note of the smallest sum of a row's weights."""
         self.smallest_sum = min(self.smallest_sum, smallest_sum)
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """Sentences about weights that do not sum to 1."""
         notes: tuple[str, ...] = ()
         if self.smallest_sum <= 0.999:  # more is rounding of 16-bit weights
             notes += (
@@ -238,7 +235,6 @@ class LayerRecord:
         return notes
 
     def expect(self, pending: Pending) -> None:
-        """Append the pending facts of a call; its queries follow those before."""
         if not self.queries:
             self.first_row = pending.row_start
         self.queries += pending.queries
@@ -252,13 +248,11 @@ class LayerRecord:
             del self.pending[0]
 
     def complete(self) -> LayerRecord:
-        """A record with the facts of every call."""
         self.resolve()
         return self
 
     @property
     def nbytes(self) -> int:
-        """Bytes of all facts in memory, without query and key."""
         arrays = [array for some in self.rows.values() for array in some]
         arrays += [x for x in (self.received_hk, self.span_sums) if x is not None]
         if self.map is not None:
@@ -270,14 +264,12 @@ class LayerRecord:
 
     @property
     def query_key_bytes(self) -> int:
-        """Bytes of query and key, where they are recorded or facts wait for them."""
         problems = [query_key.problem for query_key in self.query_keys]
         waiting = sum(pending.query_key_bytes for pending in self.pending)
         return waiting + sum(x.query_hqd.nbytes + x.key_gkd.nbytes for x in problems)
 
     @property
     def device_bytes(self) -> int:
-        """Bytes of pending facts on a device."""
         return sum(pending.device_bytes for pending in self.pending)
 
     def _add(self, new: SentenceFacts) -> None:
@@ -316,7 +308,6 @@ class LayerRecord:
             self.map.add(seen.map, live_hq, new.column_start)
 
     def facts(self) -> ArrayFacts:
-        """Every fact under its name in an observation."""
         joined = {
             x: np.concatenate(a, axis=1) if len(a) > 1 else a[0] for x, a in self.rows.items() if a
         }
@@ -327,12 +318,10 @@ class LayerRecord:
         return ArrayFacts(joined)
 
     def profile(self) -> Profile | None:
-        """Means by distance over all queries."""
         return None if self.distances is None else self.distances.profile(self.dtype)
 
     @property
     def cost(self) -> Cost:
-        """The work of all calls."""
         return Cost("watched", self.flops, self.peak)
 
     def problem(self) -> Problem | None:
@@ -361,7 +350,6 @@ class DistanceSums:
         return cls(low, weight_hn, share_h * live_h, live_h)
 
     def plus(self, other: DistanceSums | None) -> DistanceSums:
-        """Both together, over the distances of either."""
         if other is None:
             return self
         low = min(self.low, other.low)
@@ -374,7 +362,6 @@ class DistanceSums:
         )
 
     def profile(self, dtype: Any) -> Profile:
-        """Means over the queries that see anything."""
         live_h = np.maximum(self.live_h, 1)
         back = np.arange(self.low, self.low + self.weight_hn.shape[1])
         weight_hn = (self.weight_hn / live_h[:, None]).astype(dtype)
@@ -407,12 +394,10 @@ class DecodeStep:
 
     @property
     def row(self) -> int:
-        """The position of its first query."""
         return self.facts.row_start
 
     @property
     def keys(self) -> int:
-        """The number of keys of the sentence with this step."""
         return self.facts.column_start + self.facts.seen.keys
 
 
@@ -436,7 +421,6 @@ class SteppedRecord(LayerRecord):
         return cls(record.most, **counts, base=record if record.queries else None)
 
     def cut(self, row: int) -> None:
-        """Drop the steps from a row on."""
         self.resolve()
         while self.last is not None and self.last.row >= row:
             self.queries -= self.last.facts.seen.queries
@@ -445,7 +429,6 @@ class SteppedRecord(LayerRecord):
         self.keys = max(ends, default=0)
 
     def complete(self) -> LayerRecord:
-        """A plain record of the base and every step."""
         self.resolve()
         record = LayerRecord(self.most) if self.base is None else copied(self.base)
         for facts in reversed(self._steps):
@@ -459,20 +442,17 @@ class SteppedRecord(LayerRecord):
 
     @property
     def nbytes(self) -> int:
-        """Bytes of the base and of every step, which other records may share."""
         base = 0 if self.base is None else self.base.nbytes
         return base + sum(x.nbytes for step in self._steps for x in step.seen.facts.values())
 
     @property
     def query_key_bytes(self) -> int:
-        """Bytes of query and key of the base and of every step."""
         base = 0 if self.base is None else self.base.query_key_bytes
         problems = [step.problem for step in self._steps if step.problem is not None]
         return base + sum(x.query_hqd.nbytes + x.key_gkd.nbytes for x in problems)
 
     @property
     def _steps(self) -> list[SentenceFacts]:
-        """Facts of every step, the last first."""
         steps, step = [], self.last
         while step is not None:
             steps.append(step.facts)

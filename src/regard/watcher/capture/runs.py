@@ -75,7 +75,6 @@ class MemoryUse(NamedTuple):
         return memory
 
     def total(self, layers: int) -> int:
-        """Bytes of this many layers of the same size."""
         return layers * (self.facts + self.query_key)
 
 
@@ -132,7 +131,6 @@ class ForwardRun:
 
     @property
     def bytes(self) -> MemoryUse:
-        """Bytes of all records; those of a text that has ended are counted once."""
         if self._counted is not None:
             return self._counted
         records = [record for each in self.records.values() for record in each]

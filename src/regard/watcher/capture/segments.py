@@ -52,12 +52,10 @@ class Segment:
 
     @property
     def queries(self) -> int:
-        """The number of queries of each sentence."""
         return int(self.rows.stop - self.rows.start)
 
     @property
     def keys(self) -> int:
-        """The number of keys of each sentence."""
         return int(self.columns.stop - self.columns.start)
 
     def one_by_one(self, query: torch.Tensor) -> list[Segment]:

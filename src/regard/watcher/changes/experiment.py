@@ -12,12 +12,7 @@ from numpy.typing import NDArray
 from regard.errors import ArgumentError, BackendError, NotAskedError
 from regard.experiments.changes import Change, Progress, Replace
 from regard.experiments.effects import Choice, Effects
-from regard.experiments.experiment import (
-    Experiment,
-    Parting,
-    WordProbability,
-    likeliest_tokens,
-)
+from regard.experiments.experiment import Experiment, Parting, WordProbability, likeliest_tokens
 from regard.experiments.selection import HeadSelection, Numbers, Word, word_name, word_tokens
 from regard.text.words import TokenizedText, tokenized_ids
 from regard.typing import Array
@@ -193,7 +188,6 @@ class WatchedAdapter:
         return tuple(decoded_text(run.tokenizer, x) for x in run.sequences)
 
     def logits(self, run: WatchedRun) -> torch.Tensor:
-        """Logits (b, t, v)."""
         if run.logits is None:
             raise NotAskedError(
                 "this model has no logits: take a class with a language-model head, or compare "

@@ -59,7 +59,6 @@ class WatchedRun:
         return {**vars(self), "seen": None, "capture": None, "block": None, "last": last}
 
     def again(self, changes: Sequence[Change] = ()) -> WatchedRun:
-        """The same run, watched, with further changes."""
         if self.capture is None or self.block is None:
             raise ArgumentError(NO_MODEL)
         block = self.block.changed(*changes)
@@ -100,7 +99,6 @@ class RunCapture:
 
     @contextmanager
     def attached(self) -> Iterator[None]:
-        """Record the runs of the block."""
         with ExitStack() as cleanup:
             cleanup.callback(
                 attach_hook(self.model, "forward", self._forward_ended, with_kwargs=True)
@@ -136,7 +134,6 @@ class RunCapture:
         return output
 
     def again(self) -> WatchedRun:
-        """The same run with the model as it is now."""
         import torch
 
         if not self.name:
@@ -182,12 +179,10 @@ class TextRerun:
 
     @property
     def model(self) -> Any:
-        """The model of transformers."""
         return self.source.model
 
     @property
     def tokenizer(self) -> Any:
-        """The tokenizer of the block; None where it has none."""
         return self.seen._source.tokenizer
 
     @property
@@ -203,7 +198,6 @@ class TextRerun:
         return WatchedRun(self.logits, None, self.seen, capture, block, self.tokenizer)
 
     def inputs(self, rows: int = 1) -> dict[str, Any]:
-        """Arguments of the model for copies of the text."""
         import torch
 
         device = next(self.model.parameters()).device
@@ -236,7 +230,6 @@ class TextRerun:
     def run_logits(
         self, *changes: Change, rows: int = 1, keywords: dict[str, Any] | None = None
     ) -> torch.Tensor:
-        """Logits (b, t, v) of the text with changes."""
         output = self.run(*changes, rows=rows, keywords=keywords)[0]
         logits: torch.Tensor | None = getattr(output, "logits", None)
         if logits is None:
@@ -259,12 +252,7 @@ class TextRerun:
         return np.asarray(logits_btv[:, 0].double().cpu().numpy())
 
     def logits_from(
-        self,
-        layer: LayerKey,
-        at: int,
-        expected_v: NDArray[np.float64],
-        change: Change,
-        rows: int,
+        self, layer: LayerKey, at: int, expected_v: NDArray[np.float64], change: Change, rows: int
     ) -> NDArray[np.float64]:
         """``logits_at`` for a change of one layer: what comes before is computed for one row.
 

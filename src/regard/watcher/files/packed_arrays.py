@@ -10,7 +10,7 @@ import math
 from collections.abc import Iterator, Mapping
 from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -106,13 +106,7 @@ def unpacked(array: Array, how: dict[str, Any]) -> Array:
     return result
 
 
-class AtLeast(NamedTuple):
-    """A whole number of a header with its smallest value."""
-
-    least: int
-
-
-ANY_SIZE, ANY_INTEGER, NUMBER = AtLeast(0), AtLeast(-(2**62)), "a number"
+ANY_SIZE, ANY_INTEGER, NUMBER = range(2**63), range(-(2**62), 2**63), "a number"
 SIZES = [ANY_SIZE]
 # Lists have one kind of entries, and a dict with the key '*' one kind of values. '?' is optional.
 HEADER_FIELDS: dict[str, Any] = {
@@ -204,9 +198,8 @@ def _is_of(kind: Any, value: Any) -> bool:
         return isinstance(value, list) and all(_is_of(kind[0], x) for x in value)
     if type(kind) is tuple:
         return any(_is_of(one, value) for one in kind)
-    if isinstance(kind, AtLeast):
-        whole = isinstance(value, int) and not isinstance(value, bool)
-        return whole and kind.least <= value < 2**63
+    if isinstance(kind, range):
+        return isinstance(value, int) and not isinstance(value, bool) and value in kind
     if kind is NUMBER:
         return isinstance(value, int | float) and not isinstance(value, bool)
     return value is None if kind is None else isinstance(value, kind)
@@ -256,7 +249,6 @@ class StoredArrays(Mapping[str, Any]):
         return stored.decoded(partial(unpacked, how=how)) if how else stored
 
     def shape_of(self, name: str) -> tuple[int, ...]:
-        """The shape of an array, which is not read."""
         how = self._how.get(name, {})
         if how.get("kind") == "range":
             return (int(how["number"]),)
@@ -274,13 +266,11 @@ class StoredArrays(Mapping[str, Any]):
         self._checked.add(name)
 
     def verify_all(self) -> None:
-        """Compare every array with its checksum."""
         for name in self._files:
             self.verify(name)
 
     @property
     def nbytes(self) -> int:
-        """Bytes of all arrays in the file."""
         return sum(math.prod(x.shape) * x.dtype.itemsize for x in self._files.values())
 
     def __iter__(self) -> Iterator[str]:

@@ -15,9 +15,7 @@ from numpy.typing import NDArray
 
 from regard.atomic_write import check_writable
 from regard.engine.call import Problem, ProblemLike, Requested, blocks, prepare
-from regard.engine.files import (
-    PROFILE_ARRAYS as PROFILE,
-)
+from regard.engine.files import PROFILE_ARRAYS as PROFILE
 from regard.engine.files import (
     BuildProblem,
     check_facts,
@@ -148,7 +146,6 @@ class StoredLayers:
 
     @property
     def layer_keys(self) -> tuple[LayerKey, ...]:
-        """Every layer, in the order of the file."""
         return tuple(dict.fromkeys(layer_key for layer_key, _ in self._entries))
 
     def prompt_tokens(self, part: str, sentence: int) -> int | None:
@@ -157,12 +154,10 @@ class StoredLayers:
         return given[sentence] if sentence < len(given) else None
 
     def has(self, layer_key: LayerKey, sentence: int) -> bool:
-        """Whether the file has this layer of this sentence."""
         return (layer_key, sentence) in self._entries
 
     @property
     def sentences(self) -> int:
-        """How many sentences went in together."""
         return int(self.header["sentences"])
 
     def recorded_bytes(self) -> MemoryUse:
@@ -174,19 +169,16 @@ class StoredLayers:
         """None: a file holds one text of those that its block saw."""
 
     def seconds_of_position(self, positions: int) -> float:
-        """Seconds between two positions of an encoder of sound."""
         if str(positions) not in self._sound:
             raise NotAskedError(f"the file does not say how long a position is: {SECONDS_HINT}.")
         return float(self._sound[str(positions)]["seconds"])
 
     def real_positions(self, positions: int, sentence: int) -> int:
-        """Positions of an encoder of sound that hear no padding."""
         real = self._sound.get(str(positions), {}).get("real", ())
         return int(real[sentence]) if sentence < len(real) else positions
 
     @cached_property
     def pictures(self) -> tuple[FramedPicture, ...]:
-        """The pictures, in the order of the model's images."""
         return tuple(
             self._picture(number, entry)
             for number, entry in enumerate(self._media.get("pictures", ()))
@@ -195,7 +187,6 @@ class StoredLayers:
     def image_grids(
         self, layer_key: LayerKey, sentence: int, size: Size | None = None
     ) -> tuple[ImageGrid, ...]:
-        """The grids of the images that a layer attends to."""
         if size is not None:
             return (last_keys(size, self._entries[layer_key, sentence]["keys"], sentence),)
         prefix, layers = f"{layer_key.part}.{layer_key.layer}.", self._media.get("layers", {})
@@ -224,7 +215,6 @@ class StoredLayers:
         return FramedPicture(picture, (left, top, right, bottom))
 
     def layer(self, layer_key: LayerKey, sentence: int) -> LayerObservation:
-        """The observation of a layer, made once."""
         key = (layer_key, sentence)
         if key not in self._made:
             with file_errors(self.arrays.path):
@@ -428,26 +418,21 @@ class StoredFacts(FactsLike):
 
     @property
     def on_device(self) -> bool:
-        """False: they are in a file."""
         return False
 
     @property
     def device_bytes(self) -> int:
-        """0: nothing is on a device."""
         return 0
 
     def fact_shape(self, name: str) -> tuple[int, ...]:
-        """The shape of a fact, which is not read."""
         if name in self._derived:
             return self._derived[name][0]
         return self._arrays.shape_of(self._names[name])
 
     def tensor(self, name: str) -> Array:
-        """The fact."""
         return self[name]
 
     def without(self, name: str) -> StoredFacts:
-        """All facts but one."""
         names = {other: x for other, x in self._names.items() if other != name}
         derived = {other: x for other, x in self._derived.items() if other != name}
         return StoredFacts(self._arrays, names, self._in_memory, derived)
@@ -476,12 +461,10 @@ class StoredPart:
             return self._make()
 
     def resolve(self) -> Profile:
-        """The profile, read once."""
         profile: Profile = self._part
         return profile
 
     def on_host(self) -> Problem:
-        """The problem in memory, or with its query and key in the file."""
         problem: Problem = self._part
         return problem
 

@@ -31,7 +31,6 @@ class MediaCall:
 
     @property
     def config(self) -> Any:
-        """The config of the module; None where it has none."""
         return getattr(self.module, "config", None)
 
     def shape(self, names: tuple[str, ...]) -> tuple[int, ...] | None:
@@ -42,11 +41,9 @@ class MediaCall:
         return None
 
     def has(self, *names: str) -> bool:
-        """Whether some of these arguments were given."""
         return any(self.arguments.get(name) is not None for name in names)
 
     def contains(self, module: Any) -> bool:
-        """Whether a module is part of the one that was called."""
         return any(other is module for other in self.module.modules())
 
 
@@ -58,7 +55,6 @@ class MediaInputs:
 
     @contextmanager
     def attached(self) -> Iterator[None]:
-        """Note the arguments of the block's forwards."""
         with ExitStack() as cleanup:
             for module in [] if self.model is None else _models(self.model):
                 cleanup.callback(attach_hook(module, "forward", self._ended, with_kwargs=True))

@@ -71,7 +71,6 @@ class PictureBytes:
 
     @property
     def mime(self) -> str:
-        """The media type."""
         return "image/png" if self.data.startswith(PNG) else "image/jpeg"
 
     @property
