@@ -84,8 +84,6 @@ NOT_CHANGEABLE = (
     "transformers, so its heads cannot be told apart before they are mixed. Take a model class of "
     "transformers that does."
 )
-
-
 Key = int | str | tuple[int, int] | tuple[str, int] | tuple[str, int, int]
 
 

@@ -49,8 +49,6 @@ if TYPE_CHECKING:
     from types import TracebackType
 
 MIN_TRANSFORMERS_VERSION = (5, 4)  # earlier versions describe masks by other arguments
-
-
 NOTHING_SEEN = (
     "no attention was seen: no fused kernel of torch, and no softmax that a matrix product takes. "
     "A compiled model hides it: run it inside `with torch.compiler.set_stance('force_eager')`. For "

@@ -113,7 +113,6 @@ def _device_memory() -> int:
 
 
 STEPS_AT_ONCE = 32  # decode steps of a layer that are observed together
-
 PLAIN_WINDOWS = (None, (None, 0), (None, None))
 
 

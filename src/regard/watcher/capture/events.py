@@ -243,7 +243,6 @@ COMPOSITE = frozenset({
     "aten::dropout", "aten::to", "aten::contiguous", "aten::reshape",
 })  # fmt: skip
 
-
 # Names of the arguments of fused kernels in order; all return their log-sum-exp second.
 _PLAIN = ("query", "key", "value", "dropout", "is_causal")
 _BIASED = ("query", "key", "value", "mask", "compute_logsumexp", "dropout", "is_causal")

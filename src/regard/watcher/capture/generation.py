@@ -26,8 +26,6 @@ if TYPE_CHECKING:
     from regard.watcher.capture.segments import Segment
 
 Records = dict[LayerKey, list[LayerRecord]]
-
-
 BeamLevel = tuple[Records, dict[str, list[Any]]]  # records and tokens of every beam
 
 

@@ -14,7 +14,7 @@ import weakref
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from regard.errors import BackendError
 from regard.watcher.capture.deferred import PendingSteps
@@ -46,6 +46,7 @@ if TYPE_CHECKING:
 IMPLEMENTATION = "regard"  # the name of the attention that is registered with transformers
 LAYER_COUNT_NAMES = ("num_hidden_layers", "decoder_layers", "num_layers")
 MAX_REMEMBERED_MASKS = 8  # of a thread: a model has a few kinds of masks in a forward
+Call = TypeVar("Call", bound=ModelCall)
 
 
 class InterfaceSource:
@@ -164,11 +165,14 @@ class InterfaceSource:
         assert output is not None  # it is made where there is no result
         return output.tensor, None
 
-    def query_rows(self, sentences: int) -> list[slice] | None:
-        """The real queries of the decoder's sentences, for its cross attention."""
+    def as_cross(self, call: Call, layer_call: LayerCall) -> Call:
+        """The call; of cross attention with the real queries of the decoder's sentences."""
+        if layer_call.layer.part.split()[0] != "cross":
+            return call
         runs = self.recorder.runs
         rows = runs[-1].rows.get("decoder") if runs else None
-        return rows if rows is not None and len(rows) == sentences else None
+        known = rows is not None and len(rows) == call.query.shape[0]
+        return replace(call, cross=True, rows=rows if known else None)
 
     def ids_for(self, call: ModelCall) -> Any:
         """The tokens (b, q) of the queries of a call; None where they are not known."""
@@ -414,8 +418,7 @@ def attend(
         return call.own()
     call.check()
     outputs = [
-        source.take(_as_cross(call, source, layer_call), layer_call)
-        for source, layer_call in takers
+        source.take(source.as_cross(call, layer_call), layer_call) for source, layer_call in takers
     ]
     output, weights = outputs[-1]
     if weights is None and options.get("output_attentions"):
@@ -468,13 +471,6 @@ def _described(call: ModelCall) -> ModelCall:
         causal = call.causal and call.implementation != "eager"
         return replace(call, mask=mask.as_kernel_computes(causal))
     return call
-
-
-def _as_cross(call: ModelCall, source: InterfaceSource, layer_call: LayerCall) -> ModelCall:
-    """The call, marked as cross attention where its layer is one."""
-    if layer_call.layer.part.split()[0] != "cross":
-        return call
-    return replace(call, cross=True, rows=source.query_rows(call.query.shape[0]))
 
 
 def _former_implementation(module: Any) -> str:

@@ -176,10 +176,7 @@ def own_function(module: Any, implementation: str) -> Callable[..., Any]:
 
 
 MAX_OWN_BYTES = 2**28
-
-
 MAX_QUERIES_COMPARED_IN_FULL = 64  # longer calls are compared at four sampled rows
-
 
 # Relative to the largest value; a wrong mask, scale or order of heads is off by far more. Models
 # in float64 take their softmax in float32.

@@ -88,8 +88,6 @@ class OutputBuffer:
 # moves a log-sum-exp by 5e-4.
 LOGSUMEXP_TOLERANCE = 0.25
 LOWEST_COMPARED = -1e29
-
-
 MAX_WEIGHTS_AT_ONCE = 2**24  # where every weight is returned
 
 
@@ -355,7 +353,6 @@ MAX_STACKED_BYTES = (
     2**26
 )  # with more the device is busy for longer than the host: no other layer waits
 MAX_WAITING_BYTES = 2**28  # of query and key of all layers that wait
-
 Tokens = NDArray[np.int64] | None
 
 

@@ -40,7 +40,6 @@ HEAD_COUNT_NAMES = (
 PARTS = {"encoder": "encoder", "decoder": "decoder", "vision": "vision", "visual": "vision",
          "text": "text", "down": "down", "mid": "mid", "up": "up"}  # fmt: skip
 CROSS_NAMES = frozenset({"multihead_attn", "attn2"})  # of nn.TransformerDecoder and of diffusers
-
 OUTSIDE = "program"  # the path of attention outside of all modules
 
 

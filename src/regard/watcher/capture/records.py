@@ -385,20 +385,8 @@ def _added(sums_hk: Array | None, more_hk: Array, start: int) -> Array:
     return grown
 
 
-@dataclass(frozen=True)
-class DecodeStep:
-    """Facts of one call, linked to the step before; several records may share a step."""
-
-    facts: SentenceFacts
-    before: DecodeStep | None
-
-    @property
-    def row(self) -> int:
-        return self.facts.row_start
-
-    @property
-    def keys(self) -> int:
-        return self.facts.column_start + self.facts.seen.keys
+# Facts of one call, and the steps before it; several records may share them.
+Steps = tuple[SentenceFacts, Any] | None
 
 
 @dataclass(eq=False)
@@ -406,7 +394,7 @@ class SteppedRecord(LayerRecord):
     """A record up to some call, ``base``, and the decode steps since then."""
 
     base: LayerRecord | None = field(default=None, repr=False)
-    last: DecodeStep | None = field(default=None, repr=False)
+    last: Steps = field(default=None, repr=False)
 
     @classmethod
     def after(cls, record: LayerRecord) -> SteppedRecord:
@@ -422,11 +410,12 @@ class SteppedRecord(LayerRecord):
 
     def cut(self, row: int) -> None:
         self.resolve()
-        while self.last is not None and self.last.row >= row:
-            self.queries -= self.last.facts.seen.queries
-            self.last = self.last.before
-        ends = [x.keys for x in (self.base, self.last) if x is not None]
-        self.keys = max(ends, default=0)
+        while self.last is not None and self.last[0].row_start >= row:
+            facts, self.last = self.last
+            self.queries -= facts.seen.queries
+        self.keys = 0 if self.base is None else self.base.keys
+        if self.last is not None:
+            self.keys = max(self.keys, self.last[0].column_start + self.last[0].seen.keys)
 
     def complete(self) -> LayerRecord:
         self.resolve()
@@ -455,12 +444,12 @@ class SteppedRecord(LayerRecord):
     def _steps(self) -> list[SentenceFacts]:
         steps, step = [], self.last
         while step is not None:
-            steps.append(step.facts)
-            step = step.before
+            facts, step = step
+            steps.append(facts)
         return steps
 
     def _add(self, new: SentenceFacts) -> None:
-        self.last = DecodeStep(new, self.last)
+        self.last = new, self.last
 
 
 def _facts(facts: SentenceFacts) -> SentenceFacts:

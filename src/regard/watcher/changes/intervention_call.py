@@ -435,25 +435,19 @@ def attend_changed(call: ModelCall, sources: Sequence[InterfaceSource]) -> torch
     changed = ChangedCall.from_call(call)
     for source, layer_call in located:
         if source.intervention is not None:
-            changed = _as_cross(changed, source, layer_call)
+            changed = source.as_cross(changed, layer_call)
             ids_bq = source.ids_for(changed)
             changed = source.intervention.change_scores(changed, layer_call, ids_bq)
     for source, layer_call in located:
         same = layer_call.relation is CallRelation.SAME
         if not same and source.options.watches(layer_call.layer.layer):
             source.numbering.check(layer_call, call.module)
-            source.take(_as_cross(changed, source, layer_call), layer_call)
+            source.take(source.as_cross(changed, layer_call), layer_call)
     output_bqhd: torch.Tensor = changed.output
     for source, layer_call in located:
         if source.intervention is not None:
             output_bqhd = source.intervention.change_output(output_bqhd, layer_call.layer)
     return output_bqhd
-
-
-def _as_cross(call: ChangedCall, source: InterfaceSource, layer_call: LayerCall) -> ChangedCall:
-    if layer_call.layer.part.split()[0] != "cross":
-        return call
-    return replace(call, cross=True, rows=source.query_rows(call.query.shape[0]))
 
 
 def _check_relation(call: ModelCall, layer_call: LayerCall) -> None:

@@ -27,7 +27,6 @@ if TYPE_CHECKING:
 
 # Relative to the largest log-sum-exp: a run with a cache adds in another order than one without.
 SAME_RUN_TOLERANCE = {"float64": 1e-5, "float32": 1e-3, "float16": 3e-2, "bfloat16": 1e-1}
-
 NO_MODEL = "an experiment needs the model: a pickled one has only its numbers."
 
 

@@ -51,14 +51,8 @@ if TYPE_CHECKING:
 
 
 FORMAT = "regard seen"
-
-
 VERSION = 2  # 1: arrays as they are, tokens in the header
-
-
 MAX_QUERY_SIZE_IN_MEMORY = 2**24  # numbers of a query above which it stays in the file
-
-
 EDGES = ("row_edges", "column_edges", "span_weights")
 
 
