@@ -227,7 +227,7 @@ class Forwards:
             self._embedded = id(table), arguments[0].detach().cpu().numpy()
 
     def _begin(self, owner: Any, arguments: tuple[Any, ...], keywords: dict[str, Any]) -> None:
-        if not self.on_thread:
+        if not self.on_thread or id(owner) not in self._inside:  # a replica of an owner
             return
         self.count += 1
         self._leave(id(owner))
@@ -237,7 +237,7 @@ class Forwards:
         self.begun(self._inside[id(owner)])
 
     def _end(self, owner: Any, arguments: tuple[Any, ...], output: Any) -> None:
-        if not self.on_thread:
+        if not self.on_thread or id(owner) not in self._inside:  # a replica of an owner
             return
         self._leave(id(owner))
         if output is not None:  # a forward that failed has none
