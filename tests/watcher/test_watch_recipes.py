@@ -16,7 +16,7 @@ RECIPES = (
     "Norm-weighted measures",
     "Retrieval heads",
     "Links from a file",
-    "Two runs compared",
+    "Comparing two runs",
     "Tables and arrays",
 )
 TEXT = "<s> the river sang . the river slept . a lighthouse sang to green boats in rain ."

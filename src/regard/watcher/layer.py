@@ -18,12 +18,14 @@ from regard.errors import ArgumentError, NotAskedError
 from regard.heads.measures import HeadMeasures, UniformBaseline, uniform_in_band
 from regard.text.words import TokenizedText, to_words
 from regard.typing import Array
+from regard.watcher.arguments import named_arguments
 
 Edges = NDArray[np.int64]
 Span = str | int | tuple[int, int]
 MAX_WEIGHTS_AT_ONCE = 2**23  # 64 MB in float64
 
 
+@named_arguments
 @dataclass(frozen=True)
 class LayerObservation(Observation):
     """Facts of all heads of a layer, (h, ...), or of one head; rows are queries, columns are keys.
@@ -121,6 +123,11 @@ class LayerObservation(Observation):
                     f"got {span!r}."
                 )
             return self.span_names.index(span)
+        if isinstance(span, int) and not 0 <= span < len(self.span_names):
+            raise ArgumentError(
+                f"span must be a number below {len(self.span_names)}, as many as were given to "
+                f"watch, got {span}."
+            )
         return span if isinstance(span, int) else None
 
     def _need_weights(self, what: str) -> None:

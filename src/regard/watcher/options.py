@@ -38,16 +38,15 @@ class Options:
     ) -> Options:
         """Check the arguments of ``watch``; raises ArgumentError."""
         for name, number in (("top", top), ("map", map)):
-            if not isinstance(number, int | np.integer) or number < 0:
+            whole = isinstance(number, int | np.integer) and not isinstance(number, bool)
+            if not whole or number < 0:
                 raise ArgumentError(f"{name} must be a whole number from 0 up, got {number!r}.")
         return cls(_layers("layers", layers), top, map, _layers("keep", keep), _spans(spans))
 
     def watches(self, layer: int) -> bool:
-        """Whether facts of this layer are recorded."""
         return self.layers is None or layer in self.layers
 
     def keeps(self, layer: int) -> bool:
-        """Whether query and key of this layer are recorded."""
         return self.keep is None or layer in self.keep
 
     @property
@@ -62,7 +61,7 @@ def _layers(name: str, requested: Layers) -> frozenset[int] | None:
             return None
     elif isinstance(requested, int | np.integer):
         return frozenset((int(requested),))
-    else:
+    elif isinstance(requested, Iterable):
         numbers = list(requested)
         if all(isinstance(x, int | np.integer) for x in numbers):
             return frozenset(int(x) for x in numbers)
@@ -74,10 +73,15 @@ def _layers(name: str, requested: Layers) -> frozenset[int] | None:
 def _spans(spans: Spans | None) -> Mapping[str, tuple[int, int]]:
     if spans is None:
         return {}
+    if not isinstance(spans, Mapping | Sequence) or isinstance(spans, str | bytes):
+        raise ArgumentError(
+            f"spans must be {{name: (start, stop)}} or several (start, stop), got {spans!r:.200}."
+        )
     pairs = dict(spans) if isinstance(spans, Mapping) else {str(i): s for i, s in enumerate(spans)}
     for name, span in pairs.items():
-        integers = [isinstance(x, int | np.integer) for x in span]
-        if integers != [True, True] or not 0 <= span[0] < span[1]:
+        given = list(span) if isinstance(span, Iterable) else []
+        integers = [isinstance(x, int | np.integer) for x in given]
+        if integers != [True, True] or not 0 <= given[0] < given[1]:
             raise ArgumentError(
                 f"spans must be (start, stop) in tokens, 0 <= start < stop, got {span!r} for "
                 f"{name!r}."

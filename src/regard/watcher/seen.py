@@ -17,12 +17,7 @@ from regard.display import NotebookDisplay, render
 from regard.engine.call import check_weighted
 from regard.errors import ArgumentError, BackendError, NotAskedError, count
 from regard.experiments.because import ScoreDecomposition
-from regard.experiments.changes import (
-    SENTENCES,
-    ChangeableText,
-    Progress,
-    check_ablation,
-)
+from regard.experiments.changes import SENTENCES, ChangeableText, Progress, check_ablation
 from regard.experiments.effects import Effects
 from regard.experiments.experiment import Experiment
 from regard.experiments.selection import Word
@@ -31,6 +26,7 @@ from regard.heads.rollout import ROLLOUT_EXPLANATION, flow_row, rolled_out
 from regard.text.words import TokenizedText, tokenized_ids
 from regard.transformer.combine import Mixed
 from regard.typing import Array
+from regard.watcher.arguments import named_arguments
 from regard.watcher.capture.interface import InterfaceSource
 from regard.watcher.capture.recorder import Recorder
 from regard.watcher.capture.records import LayerRecord
@@ -88,8 +84,6 @@ NOT_CHANGEABLE = (
     "transformers, so its heads cannot be told apart before they are mixed. Take a model class of "
     "transformers that does."
 )
-
-
 Key = int | str | tuple[int, int] | tuple[str, int] | tuple[str, int, int]
 
 
@@ -152,18 +146,13 @@ class LiveLayers:
     pictures: tuple[FramedPicture, ...] = ()
 
     def __init__(
-        self,
-        recorder: Recorder,
-        tokenizer: Any,
-        processor: Any = None,
-        number: int | None = None,
+        self, recorder: Recorder, tokenizer: Any, processor: Any = None, number: int | None = None
     ) -> None:
         self.recorder, self.tokenizer, self.number = recorder, tokenizer, number
         self.processor = processor
         self._made: dict[tuple[int, LayerKey, int], tuple[int, LayerObservation]] = {}
 
     def at(self, number: int) -> LiveLayers:
-        """One of several runs, from 0."""
         if not 0 <= number < len(self.recorder.runs):
             raise ArgumentError(
                 f"{len(self.recorder.runs)} texts were seen, counted from 0, so none is {number}."
@@ -179,35 +168,28 @@ class LiveLayers:
 
     @property
     def layer_keys(self) -> tuple[LayerKey, ...]:
-        """Every watched layer: encoder, decoder, cross, then others by name."""
         return tuple(sorted(self._run.records, key=lambda x: (PART_ORDER.get(x.part, 9), *x)))
 
     @property
     def paths(self) -> Mapping[str, LayerKey]:
-        """Layers by the paths of their modules."""
-        return self.recorder.paths
+        return self.recorder.source.paths
 
     def has(self, layer_key: LayerKey, sentence: int) -> bool:
-        """Whether a layer recorded this sentence: the images of two texts are one sequence."""
         return sentence < len(self._run.records[layer_key])
 
     @property
     def sentences(self) -> int:
-        """How many sentences went in together."""
         return max((len(records) for records in self._run.records.values()), default=0)
 
     def recorded_bytes(self) -> MemoryUse:
-        """The bytes of all arrays of every text of the block."""
         every = [run.bytes for run in self.recorder.runs] or [MemoryUse(0, 0, 0)]
         return MemoryUse(*map(sum, zip(*every, strict=True)))
 
     @property
     def texts(self) -> int:
-        """The number of texts that the block saw."""
         return len(self.recorder.runs)
 
     def layer(self, layer_key: LayerKey, sentence: int) -> LayerObservation:
-        """The observation of a layer so far, cached until more is recorded."""
         run = self._run
         record = run.records[layer_key][sentence].complete()
         key = (id(run), layer_key, sentence)
@@ -275,7 +257,6 @@ class LiveLayers:
         return tokenized_ids(self.tokenizer, ids, length)
 
     def prompt_tokens(self, part: str, sentence: int) -> int | None:
-        """How many tokens of a part were given; None where they are not known."""
         given = self._run.prompts.get(part, [])
         return given[sentence] if sentence < len(given) else None
 
@@ -286,15 +267,12 @@ class LiveLayers:
     def image_grids(
         self, layer_key: LayerKey, sentence: int, size: Size | None = None
     ) -> tuple[ImageGrid, ...]:
-        """The grids of the images that a layer attends to."""
         return image_grids(self, layer_key, sentence, size)
 
     def seconds_of_position(self, positions: int) -> float:
-        """Seconds between two positions of an encoder of sound."""
         return seconds_of_position(self._run, self.processor, positions)
 
     def real_positions(self, positions: int, sentence: int) -> int:
-        """Positions of an encoder of sound that hear no padding."""
         return real_positions(self._run, positions, sentence)
 
     def _names_without_tokens(self, run: ForwardRun, part: str, length: int) -> TokenizedText:
@@ -307,6 +285,7 @@ class LiveLayers:
         return tokenized_ids(None, None, length)
 
 
+@named_arguments
 @dataclass(frozen=True)
 class Seen(ChangeableText, NotebookDisplay):
     """Attention of a watched model, layer by layer. ``print`` it for a summary.
@@ -854,7 +833,6 @@ class Seen(ChangeableText, NotebookDisplay):
 
     @property
     def _recorder(self) -> Any:
-        """The recorder of the block; a file has none."""
         recorder = getattr(self._source, "recorder", None)
         if recorder is None:
             raise ArgumentError("an experiment needs the model: a file has only what was seen.")

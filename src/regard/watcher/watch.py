@@ -18,6 +18,7 @@ from regard.errors import ArgumentError, BackendError, suggest_keywords
 from regard.experiments.changes import Change, Changeable
 from regard.experiments.selection import HeadSelection, Numbers
 from regard.text.link_file import LinkedSentence, read_links
+from regard.watcher.arguments import named_arguments
 from regard.watcher.capture.generation import followed
 from regard.watcher.capture.interface import InterfaceSource
 from regard.watcher.capture.modules import all_modules
@@ -48,8 +49,6 @@ if TYPE_CHECKING:
     from types import TracebackType
 
 MIN_TRANSFORMERS_VERSION = (5, 4)  # earlier versions describe masks by other arguments
-
-
 NOTHING_SEEN = (
     "no attention was seen: no fused kernel of torch, and no softmax that a matrix product takes. "
     "A compiled model hides it: run it inside `with torch.compiler.set_stance('force_eager')`. For "
@@ -99,9 +98,14 @@ def watch(
     options = Options.from_arguments(layers, top, map, keep, spans)
     if tokenizer is None:
         tokenizer = getattr(processor, "tokenizer", None)
+    if tokenizer is not None and not hasattr(tokenizer, "convert_ids_to_tokens"):
+        raise ArgumentError(f"tokenizer must be one of transformers, got {tokenizer!r:.200}.")
+    if progress is not None and not callable(progress):
+        raise ArgumentError(f"progress must be a function of a layer, got {progress!r:.200}.")
     return Watching(model, tokenizer, processor, options, progress)
 
 
+@named_arguments
 @dataclass(frozen=True)
 class Watching(Changeable["Watching"], AbstractContextManager["Seen"], ContextDecorator):
     """The block of ``with regard.watch(model) as seen:``; ``seen`` has what the model attended to.
@@ -174,7 +178,6 @@ class Watching(Changeable["Watching"], AbstractContextManager["Seen"], ContextDe
         return replace(self, options=options, progress=None, _entered=[])
 
     def changed(self, *changes: Change) -> Watching:
-        """The block with further changes."""
         return replace(self, changes=(*self.changes, *changes), _entered=[])
 
     def _add(self, change: Change) -> Watching:
@@ -221,12 +224,7 @@ def _watched(watching: Watching) -> Iterator[Seen]:
     else:
         source = OperatorSource(model, options)
     recorder = Recorder(source, options, watching.progress)
-    with (
-        _uncompiled(),
-        followed(recorder.generation),
-        source.attached(),
-        recorder.media.attached(),
-    ):
+    with _uncompiled(), followed(recorder.generation), source.attached(), recorder.media.attached():
         yield Seen.from_recorder(recorder, watching.tokenizer, watching.processor)
         recorder.synchronize()
     if source.ran:
@@ -277,7 +275,7 @@ def need_extra(
 
 def _check_recorded(recorder: Recorder, name: str) -> None:
     """Raise where a model ran but a requested layer was not recorded."""
-    layers = sorted({key.layer for key in recorder.layer_keys})
+    layers = sorted({key.layer for key in recorder.source.layer_keys})
     if not layers:
         raise BackendError(f"{name} ran, but {NOTHING_SEEN}")
     missing = sorted((recorder.options.layers or set()) - set(layers))

@@ -1,5 +1,8 @@
 """Walks over modules, running forwards of models, and the token ids they were given."""
 
+import copy
+import io
+import pickle
 import threading
 
 import pytest
@@ -193,3 +196,104 @@ def test_layers_that_are_computed_again_for_gradients(reentrant):
     torch.testing.assert_close(actual, expected, rtol=1e-3 if reentrant else 0, atol=1e-3)
     assert runs(seen) == 2
     assert layer_numbers(seen) == [0, 1, 2]
+
+
+class Interrupted(nn.Module):
+    """Three layers of attention; an exception comes before the last where one is set."""
+
+    def __init__(self):
+        super().__init__()
+        self.a = nn.ModuleList(nn.MultiheadAttention(16, 2, batch_first=True) for _ in range(3))
+        self.error = None
+
+    def forward(self, x):
+        for number, layer in enumerate(self.a):
+            if number == 2 and self.error is not None:
+                raise self.error
+            x = x + layer(x, x, x, need_weights=False)[0]
+        return x
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt, SystemExit, GeneratorExit, RuntimeError])
+@pytest.mark.parametrize("wrapped", [False, True])
+def test_a_forward_after_one_that_was_interrupted_has_its_own_layers(error, wrapped):
+    torch.manual_seed(0)
+    inner = Interrupted().eval()
+    net = nn.Sequential(inner) if wrapped else inner
+    x = torch.randn(1, 5, 16)
+    with torch.no_grad(), regard.watch(net) as expected:
+        net(x)
+    with torch.no_grad(), regard.watch(net) as seen:
+        inner.error = error()
+        with pytest.raises(error):
+            net(x)
+        inner.error = None
+        net(x)
+    assert seen.paths == expected.paths
+    assert len(seen.names) == 3
+    for layer in range(3):
+        assert (seen[layer].map == expected[layer].map).all()
+
+
+def test_attention_outside_of_modules_after_an_interrupt_belongs_to_none():
+    net, q = Interrupted().eval(), torch.randn(1, 2, 4, 8)
+    net.error = KeyboardInterrupt()
+    with torch.no_grad(), regard.watch() as seen:
+        with pytest.raises(KeyboardInterrupt):
+            net(torch.randn(1, 5, 16))
+        nn.functional.scaled_dot_product_attention(q, q, q)
+    assert list(seen.paths) == ["a.0", "a.1", "program"]
+
+
+HOOKS = ("_forward_hooks", "_forward_pre_hooks", "_forward_hooks_with_kwargs",
+         "_forward_pre_hooks_with_kwargs", "_forward_hooks_always_called")  # fmt: skip
+
+
+def hook_count(model):
+    return sum(len(getattr(x, name)) for x in model.modules() for name in HOOKS)
+
+
+def saved(model):
+    file = io.BytesIO()
+    torch.save(model, file)
+    return torch.load(io.BytesIO(file.getvalue()), weights_only=False)
+
+
+COPIES = {
+    "deepcopy": copy.deepcopy,
+    "pickle": lambda model: pickle.loads(pickle.dumps(model)),  # noqa: S301
+    "save": saved,
+}
+
+
+@pytest.mark.parametrize("make", COPIES.values(), ids=COPIES)
+@pytest.mark.parametrize("name", ["llama", "plain", "changed"])
+def test_a_copy_made_in_the_block_has_no_hooks(make, name):
+    model = Interrupted().eval()
+    if name != "plain":
+        sizes = {"hidden_size": 16, "intermediate_size": 16, "num_attention_heads": 2}
+        config = hf.LlamaConfig(vocab_size=40, num_hidden_layers=2, **sizes)
+        model = hf.LlamaForCausalLM(config).eval()
+    x = torch.randn(1, 5, 16) if name == "plain" else batch("not", 1, 7)["input_ids"]
+    own = model.register_forward_hook(print_nothing)
+    size, before = len(pickle.dumps(model)), hook_count(model)
+    block = regard.watch(model)
+    if name == "changed":
+        block = block.ablate(0, 0)
+    with torch.no_grad(), block as seen:
+        model(x)
+        made = make(model)
+        assert hook_count(made) == before
+        assert "__getstate__" not in vars(made)
+        assert "generate" not in vars(made)
+        assert abs(len(pickle.dumps(model)) - size) < 100
+        model(x)
+    assert len(seen.names) == (3 if name == "plain" else 2)
+    assert hook_count(model) == before
+    assert "__getstate__" not in vars(model)
+    assert len(pickle.dumps(saved(made))) == pytest.approx(size, abs=100)
+    own.remove()
+
+
+def print_nothing(module, arguments, output):
+    """A hook of the user's, which copies keep."""

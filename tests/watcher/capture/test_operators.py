@@ -1,6 +1,8 @@
 """Any program under watch: its output to the bit, and every fact against weights made by hand."""
 
 import copy
+import re
+import threading
 
 import numpy as np
 import pytest
@@ -409,3 +411,118 @@ def test_sinks_in_the_softmax_are_said():
             f"rows of weights sum to {least:.3f} or more: the rest goes to sinks of the softmax, "
             "or is masked after it.",
         )
+
+
+@pytest.mark.parametrize("shape", [(5, 5), (1, 1, 5, 5), (1, 2, 5, 5)])
+@pytest.mark.parametrize("lowest", [torch.finfo(torch.float32).min, -1e30])
+def test_a_row_of_the_lowest_number_is_spread_evenly_as_the_kernel_does(shape, lowest):
+    torch.manual_seed(0)
+    q, mask = torch.randn(1, 2, 5, 8), torch.zeros(shape)
+    mask[..., 2, :] = lowest
+    mask[..., 3, 1:] = lowest  # a row that sees one key
+    with regard.watch(top=5) as seen:
+        output = F.scaled_dot_product_attention(q, q, q, attn_mask=mask)
+    torch.testing.assert_close(output[0, :, 2], q[0].mean(1), rtol=0, atol=1e-6)
+    layer = seen[0]
+    np.testing.assert_allclose(layer.row(2), 0.2, rtol=1e-6)
+    np.testing.assert_allclose(layer.entropy[:, 2], np.log(5), rtol=1e-6)
+    np.testing.assert_allclose(layer.facts["top_weights"][:, 2], 0.2, rtol=1e-6)
+    np.testing.assert_array_equal(layer.row(3), [[1, 0, 0, 0, 0]] * 2)
+    assert layer.received.sum() == pytest.approx(10)
+
+
+@pytest.mark.parametrize("hidden", [torch.tensor(-torch.inf), torch.tensor(False)])
+def test_a_row_that_a_mask_hides_sees_nothing(hidden):
+    q = torch.randn(1, 2, 5, 8)
+    mask = torch.zeros(5, 5) if hidden.dtype != torch.bool else torch.ones(5, 5, dtype=torch.bool)
+    mask[2] = hidden
+    with regard.watch() as seen:
+        F.scaled_dot_product_attention(q, q, q, attn_mask=mask)
+    np.testing.assert_array_equal(seen[0].row(2), 0)
+
+
+def test_rows_of_nan_let_the_program_run_and_are_said():
+    torch.manual_seed(0)
+    q, mask = torch.randn(1, 2, 5, 8), torch.zeros(5, 5)
+    mask[2] = -torch.inf
+    with regard.watch() as seen:
+        first = (q @ q.mT + mask).softmax(-1)
+        (first @ q).sum()
+    expected = first.nan_to_num(0)[0].numpy()
+    np.testing.assert_allclose(seen[0].map, expected, atol=1e-6)
+    assert seen[0].notes == (
+        "nan in the program, shown as seeing nothing: 2 rows of weights over all heads.",
+    )
+
+
+@pytest.mark.parametrize("causal", [False, True])
+@pytest.mark.parametrize("broken", [0, 1])
+@pytest.mark.parametrize("number", [torch.nan, torch.inf])
+def test_a_kernel_that_was_given_nan_lets_the_program_run(broken, causal, number):
+    torch.manual_seed(0)
+    given = [torch.randn(1, 2, 5, 8) for _ in range(3)]
+    given[broken][0, 1, 3, 0] = number
+    with regard.watch() as seen:
+        F.scaled_dot_product_attention(*given, is_causal=causal)
+    scores = given[0] @ given[1].mT * 8**-0.5
+    if causal:
+        scores = scores.masked_fill(~torch.ones(5, 5).tril().bool(), -torch.inf)
+    weights = scores.softmax(-1)
+    expected = weights.masked_fill(weights.isnan().any(-1, keepdim=True), 0)
+    np.testing.assert_allclose(seen[0].map, expected[0].numpy(), atol=1e-6)
+    nan = int(weights.isnan().any(-1).sum())
+    rows = "1 row" if nan == 1 else f"{nan} rows"
+    note = f"nan in the program, shown as seeing nothing: {rows} of weights over all heads."
+    assert seen[0].notes == ((note,) if nan else ())
+
+
+def test_blocks_that_overlap_leave_torchs_fast_path_as_it_was():
+    mha = torch.backends.mha
+    assert mha.get_fastpath_enabled()
+    one, two = regard.watch(), regard.watch()
+    one.__enter__()
+    two.__enter__()
+    assert not mha.get_fastpath_enabled()
+    # Modes of torch form a stack, so that blocks on one thread end in order; other threads do not.
+    two.__exit__(None, None, None)
+    one.__exit__(None, None, None)
+    assert mha.get_fastpath_enabled()
+
+
+def test_blocks_of_threads_that_overlap_leave_torchs_fast_path_as_it_was():
+    begun, ended, mha = threading.Event(), threading.Event(), torch.backends.mha
+
+    def outlive():
+        with regard.watch():
+            begun.set()
+            assert ended.wait(60)
+            assert not mha.get_fastpath_enabled()
+
+    other = threading.Thread(target=outlive)
+    with regard.watch():
+        other.start()
+        assert begun.wait(60)
+    ended.set()
+    other.join()
+    assert mha.get_fastpath_enabled()
+
+
+def test_an_export_inside_the_block_is_not_recorded():
+    model, ids_bt = LanguageModel("fused"), ids(1)
+    plain = torch.export.export(model, (ids_bt,))
+    with torch.no_grad(), regard.watch(model) as seen:
+        exported = torch.export.export(model, (ids_bt,))
+        model(ids_bt)
+    assert len(exported.graph.nodes) == len(plain.graph.nodes)
+    assert len(seen.names) == LAYERS
+
+
+def test_best_keys_that_do_not_fit_into_memory_are_refused():
+    q = torch.randn(1, 2, 5, 8)
+    with pytest.raises(ArgumentError) as error, regard.watch(top=10**12):
+        F.scaled_dot_product_attention(q, q, q)
+    assert re.fullmatch(
+        r"top must be at most [\d,]+ for the best keys of 5 queries and 2 heads to fit into "
+        r"memory, got 1,000,000,000,000\.",
+        str(error.value),
+    )

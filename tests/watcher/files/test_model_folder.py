@@ -212,12 +212,48 @@ def test_what_is_no_header(tmp_path):
     path.write_bytes(path.read_bytes()[:-3])
     (tmp_path / "b.gguf").write_bytes(b"else")
     for name, words in (
-        ("a", "must have the header of a .gguf file, and it is cut short."),
+        ("a", "must have the header of a .gguf file, and it is cut short or damaged."),
         ("b", "must be a .gguf file, and it does not begin as one."),
     ):
         with pytest.raises(FileError) as error:
             asks_for_beginning(tmp_path / f"{name}.gguf")
         assert str(error.value) == f"{tmp_path / name}.gguf {words}"
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        struct.pack("<IIQ", 9, 9, 1) + struct.pack("<IQ", 9, 1) * 5000 + struct.pack("<IQ", 0, 0),
+        struct.pack("<IQ", 8, 2**60) + b"a",
+        struct.pack("<IIQ", 9, 0, 2**60),
+        struct.pack("<IIQ", 9, 8, 2**60),
+    ],
+    ids=["nested arrays", "a long string", "a long array", "many strings"],
+)
+def test_a_hostile_header(tmp_path, value):
+    path, name = tmp_path / "a.gguf", b"x"
+    counts = struct.pack("<IQQ", 3, 0, 1) + struct.pack("<Q", len(name)) + name
+    path.write_bytes(b"GGUF" + counts + value)
+    with pytest.raises(FileError) as error:
+        read_header(path)
+    assert str(error.value) == (
+        f"{path} must have the header of a .gguf file, and it is cut short or damaged."
+    )
+
+
+@pytest.mark.parametrize("value", [None, -1, 0, 3, "many", [], {}, 1.5, True, 10**30])
+@pytest.mark.parametrize(
+    "name", ["hidden_size", "num_attention_heads", "hidden_act", "model_type", "dtype", "id2label"]
+)
+def test_a_config_that_transformers_refuses_is_one_sentence(folder, name, value):
+    change(folder / "config.json", **{name: value})
+    message = f"{folder} cannot be loaded as a model: "
+    try:
+        load_folder(folder)
+    except FileError as error:
+        message = str(error)
+    assert message.startswith(f"{folder} cannot be loaded as a model: ")
+    assert "\n" not in message
 
 
 def test_a_tokenizer_begins_once():

@@ -1,5 +1,7 @@
 """Files of watched models: their sizes, what is read and when, and older versions."""
 
+import json
+import random
 from dataclasses import fields
 
 import numpy as np
@@ -11,7 +13,7 @@ from transformers import LlamaConfig, LlamaForCausalLM
 import regard
 from regard.engine import files
 from regard.engine.files import part_arguments, part_arrays, write_file
-from regard.errors import FileError
+from regard.errors import FileError, RegardError
 from regard.watcher.files import watched_file
 from regard.watcher.files.watched_file import StoredFacts
 
@@ -125,7 +127,9 @@ def test_nothing_is_read_before_it_is_asked_for(tmp_path, monkeypatch):
     monkeypatch.setattr(files.FileReader, "read", counted)
     again = regard.load(tmp_path / "x.regard")
     assert again.names == seen.names
-    assert read == []
+    header = int.from_bytes((tmp_path / "x.regard").read_bytes()[:8], "little")
+    assert sum(read) <= 8 + header
+    read.clear()
     layer = again[1]
     before = sum(read)  # measures, edges and the tokens
     assert before < 2**15
@@ -155,3 +159,109 @@ def test_damage_is_said_when_it_is_met(tmp_path):
         regard.load(path, verify=True)
     assert str(error.value) == message
     assert regard.load(path, verify=False)[1].entropy.shape == (4, 40)
+
+
+def header_of(path):
+    """The entries of a file, its header and its arrays as bytes; checksums of the header go."""
+    raw = path.read_bytes()
+    size = int.from_bytes(raw[:8], "little")
+    entries = json.loads(raw[8 : 8 + size])
+    about = json.loads(entries["__metadata__"]["regard"])
+    about.pop("header_checksum", None)
+    return entries, about, raw[8 + size :]
+
+
+def write_header(path, entries, about, data):
+    text = json.dumps(entries | {"__metadata__": {"regard": json.dumps(about)}}).encode()
+    path.write_bytes(len(text).to_bytes(8, "little") + text + data)
+
+
+def fields_of(value, path=()):
+    yield path
+    pairs = enumerate(value) if isinstance(value, list) else getattr(value, "items", tuple)()
+    for key, inner in pairs:
+        yield from fields_of(inner, (*path, key))
+
+
+def use(seen):
+    str(seen)
+    for key in seen.names:
+        layer = seen[key]
+        assert layer.entropy.shape == layer.logsumexp.shape
+        str(layer), layer.map + 0, layer.received + 0, layer.profile.weight + 0, layer.tile(0, 0)
+    seen.report()
+    dict(seen.paths)
+
+
+HOSTILE = (None, True, -1, 10**30, 1.5, float("inf"), "x", [], [[1]], {}, {"a": 1})
+
+
+def test_a_hostile_header_is_refused_with_one_sentence(tmp_path):
+    path, other = tmp_path / "x.regard", tmp_path / "y.regard"
+    seen_by(decoder(torch.float32), 9, spans={"a": (0, 3)}).save(path)
+    entries, about, data = header_of(path)
+    chosen, generator = [], random.Random(0)
+    for name, value in about.items():
+        some = [(name, *rest) for rest in fields_of(value)]
+        chosen += generator.sample(some, min(12, len(some)))
+    refused = []
+    for field in chosen:
+        for value in ("gone", *generator.sample(HOSTILE, 3)):
+            changed = json.loads(json.dumps(about))
+            inner = changed
+            for key in field[:-1]:
+                inner = inner[key]
+            if value == "gone":
+                del inner[field[-1]]
+            else:
+                inner[field[-1]] = value
+            write_header(other, entries, changed, data)
+            try:
+                use(regard.load(other))
+            except RegardError as error:
+                refused.append(str(error))
+    assert len(refused) > len(chosen)
+    assert not any("\n" in message for message in refused)
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "message"),
+    [
+        (("layers", 0, "cost"), "gone", "has no 'cost' in layers[0]"),
+        (("layers", 1, "keys"), "many", "must not have 'many' as layers[1].keys"),
+        (("spans",), None, "must have a list as spans, got None"),
+        (("parts",), [], "must have an object as parts, got []"),
+        (("sentences",), 10**30, f"must not have {10**30} as sentences"),
+    ],
+    ids=str,
+)
+def test_the_sentence_about_a_hostile_header(field, value, message, tmp_path):
+    path = tmp_path / "x.regard"
+    seen_by(decoder(torch.float32), 9).save(path)
+    entries, about, data = header_of(path)
+    inner = about
+    for key in field[:-1]:
+        inner = inner[key]
+    inner[field[-1]] = value
+    if value == "gone":
+        del inner[field[-1]]
+    write_header(path, entries, about, data)
+    with pytest.raises(FileError) as error:
+        regard.load(path)
+    assert str(error.value) == (
+        f"{path} is damaged: its header {message}. Make the file again with seen.save(...)."
+    )
+
+
+@pytest.mark.skipif(not hasattr(files, "CHECKSUM_NAME"), reason="headers have no checksum yet")
+def test_one_changed_bit_of_the_header_is_noticed(tmp_path):
+    path = tmp_path / "x.regard"
+    seen_by(decoder(torch.float32), 9).save(path)
+    raw = path.read_bytes()
+    size = 8 + int.from_bytes(raw[:8], "little")
+    for at in range(0, size, 7):
+        damaged = bytearray(raw)
+        damaged[at] ^= 1 << (at % 7)
+        path.write_bytes(damaged)
+        with pytest.raises(FileError):
+            regard.load(path)

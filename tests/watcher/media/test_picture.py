@@ -4,7 +4,9 @@ import base64
 import io
 import json
 import re
+import struct
 import xml.etree.ElementTree as ElementTree
+import zlib
 from pathlib import Path
 
 import numpy as np
@@ -17,7 +19,7 @@ import regard
 from regard.errors import ArgumentError, BackendError, FileError
 from regard.watcher.media import picture_bytes
 from regard.watcher.media.image_attention import ImageAttention
-from regard.watcher.media.picture_bytes import FULL_AREA, PictureBytes, processed_area
+from regard.watcher.media.picture_bytes import FULL_AREA, PNG, PictureBytes, processed_area
 
 VISION = {"hidden_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2,
           "intermediate_size": 24, "image_size": 8, "patch_size": 2}  # fmt: skip
@@ -82,6 +84,31 @@ def test_what_is_no_image(name, content, message, tmp_path):
     with pytest.raises(FileError) as refused:
         PictureBytes.from_any(tmp_path / name)
     assert str(refused.value) == f"{tmp_path}/{message}"
+
+
+def png_header(width, height):
+    """A PNG file of that size whose pixels are missing."""
+
+    def chunk(kind, content):
+        ends = (struct.pack(">I", x) for x in (len(content), zlib.crc32(kind + content)))
+        return (kind + content).join(ends)
+
+    about = struct.pack(">IIBBBBB", width, height, 8, 0, 0, 0, 0)
+    pixels = zlib.compress(bytes(100))
+    return PNG + chunk(b"IHDR", about) + chunk(b"IDAT", pixels) + chunk(b"IEND", b"")
+
+
+@pytest.mark.parametrize(
+    ("size", "message"),
+    [
+        (30_000, "an image of at most 178,956,970 pixels, got more: make it smaller."),
+        (100, "an image, and it is damaged: image file is truncated (0 bytes not processed)."),
+    ],
+)
+def test_an_image_that_cannot_be_opened(size, message):
+    with pytest.raises(FileError) as refused:
+        PictureBytes.from_any(png_header(size, size))
+    assert str(refused.value) == f"the picture must be {message}"
 
 
 def test_what_is_no_picture_at_all(monkeypatch):

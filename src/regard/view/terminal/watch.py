@@ -81,7 +81,7 @@ def _memory(seen: Seen) -> str:
     texts = seen._source.texts
     if texts is None:
         return f"{facts / 1e6:,.1f} MB, from a file"
-    layers = count(seen._recorder.watched_layers, "layer")
+    layers = count(seen._recorder.source.watched_layers, "layer")
     return (
         f"{(facts + query_key) / 1e6:,.1f} MB for {layers}"
         f"{f' of {texts} texts' if texts > 1 else ''}, "

@@ -113,7 +113,6 @@ def _device_memory() -> int:
 
 
 STEPS_AT_ONCE = 32  # decode steps of a layer that are observed together
-
 PLAIN_WINDOWS = (None, (None, 0), (None, None))
 
 
@@ -127,7 +126,6 @@ class PendingSteps:
     call: ModelCall | None = None
 
     def fits(self, call: ModelCall, segments: list[Segment]) -> bool:
-        """Whether a call can be deferred together with the steps before it."""
         if call.bias is not None or call.query.shape[2] != 1:
             return False
         before, now = ([x.sentences for x in some] for some in (self.first, segments))
@@ -189,7 +187,6 @@ class ShareCheck:
 
     @property
     def has_nan(self) -> bool:
-        """Whether a sum is nan."""
         return bool(self.shares.isnan().any())
 
     def raise_error(self) -> None:
@@ -213,7 +210,6 @@ class OrderCheck:
     passed: bool = False
 
     def raise_error(self) -> None:
-        """Raise the error of a reordered cache."""
         raise BackendError(
             "the keys of the tokens before are not where they were in the call before: the model "
             "puts its cache into another order by means of its own. Watch one forward of all the "

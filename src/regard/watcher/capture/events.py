@@ -6,6 +6,7 @@ taken with the log-sum-exp that it returned; attention written by hand with its 
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -16,7 +17,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from regard.errors import BackendError
 from regard.watcher.capture.handwritten import SOFTMAX, HandwrittenAttention
-from regard.watcher.capture.modules import in_backward
+from regard.watcher.capture.modules import in_backward, is_traced
 
 if TYPE_CHECKING:
     import torch
@@ -242,7 +243,6 @@ COMPOSITE = frozenset({
     "aten::dropout", "aten::to", "aten::contiguous", "aten::reshape",
 })  # fmt: skip
 
-
 # Names of the arguments of fused kernels in order; all return their log-sum-exp second.
 _PLAIN = ("query", "key", "value", "dropout", "is_causal")
 _BIASED = ("query", "key", "value", "mask", "compute_logsumexp", "dropout", "is_causal")
@@ -343,7 +343,7 @@ def _operator_mode() -> Any:
                 result = run_with_logsumexp(function, arguments, keywords)
             else:
                 result = function(*arguments, **keywords)
-            if not in_backward():
+            if not in_backward() and not is_traced():
                 self.look(function, arguments, keywords, result)
             return result
 
@@ -359,8 +359,6 @@ def attention_events(
 
     ``embedded`` gets the table and the indices of every embedding: the tokens of a text.
     """
-    import torch
-
     handwritten = HandwrittenAttention()
 
     def look(function: Any, arguments: Any, keywords: Any, result: Any) -> None:
@@ -370,10 +368,33 @@ def attention_events(
         if event is not None:
             take(event)
 
-    fast = torch.backends.mha.get_fastpath_enabled()
-    torch.backends.mha.set_fastpath_enabled(False)  # its one operator returns no log-sum-exp
+    with _without_fast_path(), _operator_mode()(look):
+        yield
+
+
+_lock = threading.Lock()
+_blocks_without_fast_path = 0
+_fast_path_before = True
+
+
+@contextmanager
+def _without_fast_path() -> Iterator[None]:
+    """Switch off torch's fast path, whose one operator returns no log-sum-exp.
+
+    It is one switch of the whole process: the last of the blocks that overlap puts it back.
+    """
+    global _blocks_without_fast_path, _fast_path_before
+    from torch.backends import mha
+
+    with _lock:
+        if not _blocks_without_fast_path:
+            _fast_path_before = mha.get_fastpath_enabled()
+            mha.set_fastpath_enabled(False)
+        _blocks_without_fast_path += 1
     try:
-        with _operator_mode()(look):
-            yield
+        yield
     finally:
-        torch.backends.mha.set_fastpath_enabled(fast)
+        with _lock:
+            _blocks_without_fast_path -= 1
+            if not _blocks_without_fast_path:
+                mha.set_fastpath_enabled(_fast_path_before)

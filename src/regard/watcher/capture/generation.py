@@ -26,8 +26,6 @@ if TYPE_CHECKING:
     from regard.watcher.capture.segments import Segment
 
 Records = dict[LayerKey, list[LayerRecord]]
-
-
 BeamLevel = tuple[Records, dict[str, list[Any]]]  # records and tokens of every beam
 
 
@@ -48,17 +46,14 @@ class FollowedGeneration:
 
     @property
     def recorder(self) -> Recorder:
-        """The recorder, which lives as long as its block."""
         recorder: Any = self.reference()
         return cast("Recorder", recorder)
 
     @property
     def searches(self) -> bool:
-        """Whether a beam search is running on this thread."""
         return self.beams > 0 and threading.get_ident() == self.thread
 
     def follows(self, model: Any) -> bool:
-        """Whether a model is the watched one, holds it, or is part of it."""
         if threading.get_ident() != self.thread:
             return False
         pairs = ((model, self.root), (self.root, model))

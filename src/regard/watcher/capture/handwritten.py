@@ -42,7 +42,6 @@ class WeightStorage:
 
     @classmethod
     def from_tensor(cls, weights: torch.Tensor, axis: int, serial: int) -> WeightStorage:
-        """The layout of a softmax's output."""
         from torch.multiprocessing.reductions import StorageWeakRef
 
         layout = tuple(weights.shape), tuple(weights.stride()), weights.storage_offset()
@@ -51,7 +50,6 @@ class WeightStorage:
 
     @property
     def row_axes(self) -> list[int]:
-        """Every axis but that of the keys."""
         return [n for n in range(len(self.shape)) if n != self.axis]
 
     def copied_to(self, output: torch.Tensor, order: list[int]) -> WeightStorage:

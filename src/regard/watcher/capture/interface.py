@@ -14,13 +14,19 @@ import weakref
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from regard.errors import BackendError
 from regard.watcher.capture.deferred import PendingSteps
 from regard.watcher.capture.masks import MaskSpec, describe_mask
 from regard.watcher.capture.model_call import ModelCall, prove
-from regard.watcher.capture.modules import Forwards, all_modules, in_backward, module_config
+from regard.watcher.capture.modules import (
+    Forwards,
+    all_modules,
+    in_backward,
+    is_traced,
+    module_config,
+)
 from regard.watcher.capture.numbering import CallRelation, LayerCall, LayerNumbering, is_cross
 from regard.watcher.capture.observation import OutputBuffer
 from regard.watcher.capture.runs import ForwardRun, LayerKey
@@ -40,6 +46,7 @@ if TYPE_CHECKING:
 IMPLEMENTATION = "regard"  # the name of the attention that is registered with transformers
 LAYER_COUNT_NAMES = ("num_hidden_layers", "decoder_layers", "num_layers")
 MAX_REMEMBERED_MASKS = 8  # of a thread: a model has a few kinds of masks in a forward
+Call = TypeVar("Call", bound=ModelCall)
 
 
 class InterfaceSource:
@@ -69,25 +76,22 @@ class InterfaceSource:
 
     @contextmanager
     def attached(self) -> Iterator[None]:
-        """Register the attention functions and hooks for the block."""
         with ExitStack() as cleanup:
             cleanup.callback(self._detach)
-            for hook in self.forwards.attach():
-                cleanup.callback(hook.remove)
+            for remove_hook in self.forwards.attach():
+                cleanup.callback(remove_hook)
             install(self)
             cleanup.callback(remove, self)
             yield
 
     @property
     def recorder(self) -> Recorder:
-        """The recorder that this feeds, which lives as long as its block."""
         recorder = None if self.reference is None else self.reference()
         assert recorder is not None
         return recorder
 
     @property
     def ran(self) -> bool:
-        """Whether the model ran."""
         return self.forwards.count > 0
 
     @property
@@ -97,17 +101,14 @@ class InterfaceSource:
 
     @property
     def layer_keys(self) -> list[LayerKey]:
-        """Every attention that was called, watched or not."""
         return self.numbering.layers
 
     @property
     def paths(self) -> dict[str, LayerKey]:
-        """Layers by the path of their module; a module's second call is 'path#2'."""
         return self.numbering.paths
 
     @property
     def watched_layers(self) -> int:
-        """The number of recorded layers of a part."""
         return self.layers if self.options.layers is None else len(self.options.layers)
 
     @property
@@ -164,11 +165,14 @@ class InterfaceSource:
         assert output is not None  # it is made where there is no result
         return output.tensor, None
 
-    def query_rows(self, sentences: int) -> list[slice] | None:
-        """The real queries of the decoder's sentences, for its cross attention."""
+    def as_cross(self, call: Call, layer_call: LayerCall) -> Call:
+        """The call; of cross attention with the real queries of the decoder's sentences."""
+        if layer_call.layer.part.split()[0] != "cross":
+            return call
         runs = self.recorder.runs
         rows = runs[-1].rows.get("decoder") if runs else None
-        return rows if rows is not None and len(rows) == sentences else None
+        known = rows is not None and len(rows) == call.query.shape[0]
+        return replace(call, cross=True, rows=rows if known else None)
 
     def ids_for(self, call: ModelCall) -> Any:
         """The tokens (b, q) of the queries of a call; None where they are not known."""
@@ -323,7 +327,6 @@ class ReplacedName(str):
 
     @classmethod
     def from_former(cls, before: str) -> ReplacedName:
-        """The name that remembers the former one."""
         name = cls(IMPLEMENTATION)
         name.before = before
         return name
@@ -405,7 +408,7 @@ def attend(
     """The attention function that is registered with transformers: output (b, q, h, d)."""
     before = _former_implementation(module)
     call = _described(ModelCall(module, query, key, value, attention_mask, options, before))
-    if in_backward():
+    if in_backward() or is_traced():
         return call.own()
     if any(source.intervention is not None for source in _sources):
         return attend_changed(call, _sources), None
@@ -415,8 +418,7 @@ def attend(
         return call.own()
     call.check()
     outputs = [
-        source.take(_as_cross(call, source, layer_call), layer_call)
-        for source, layer_call in takers
+        source.take(source.as_cross(call, layer_call), layer_call) for source, layer_call in takers
     ]
     output, weights = outputs[-1]
     if weights is None and options.get("output_attentions"):
@@ -442,7 +444,7 @@ def registered_mask(**arguments: Any) -> Any:
     read a description any more.
     """
     mask = describe_mask(**arguments)
-    if any(source.checkpoints for source in _sources):
+    if is_traced() or any(source.checkpoints for source in _sources):
         return mask.tensor
     if mask.is_left_to_kernel:  # models ask whether a mask is None
         _thread.masks = [*_latest_masks()[1 - MAX_REMEMBERED_MASKS :], mask]
@@ -469,13 +471,6 @@ def _described(call: ModelCall) -> ModelCall:
         causal = call.causal and call.implementation != "eager"
         return replace(call, mask=mask.as_kernel_computes(causal))
     return call
-
-
-def _as_cross(call: ModelCall, source: InterfaceSource, layer_call: LayerCall) -> ModelCall:
-    """The call, marked as cross attention where its layer is one."""
-    if layer_call.layer.part.split()[0] != "cross":
-        return call
-    return replace(call, cross=True, rows=source.query_rows(call.query.shape[0]))
 
 
 def _former_implementation(module: Any) -> str:

@@ -35,7 +35,6 @@ class MaskSpec:
 
     @property
     def shape(self) -> tuple[int, int, int, int]:
-        """Shape of the matrix: (sentences, 1, queries, keys)."""
         a = self.arguments
         return (int(a["batch_size"]), 1, int(a["q_length"]), int(a["kv_length"]))
 
@@ -69,7 +68,6 @@ class MaskSpec:
             return function(*map(made, arguments), **named)
 
     def __getattr__(self, name: str) -> Any:
-        """Any other attribute is that of the model's own mask."""
         if name.startswith("__"):
             raise AttributeError(name)
         return getattr(self.tensor, name)
@@ -86,7 +84,6 @@ class MaskSpec:
 
     @property
     def query_start(self) -> int:
-        """The position of the first query."""
         return int(self.arguments["q_offset"])
 
     @property
@@ -110,7 +107,6 @@ class MaskSpec:
 
     @property
     def implementation(self) -> str:
-        """The model's own attention."""
         name = getattr(self.arguments.get("config"), "_attn_implementation", None)
         return getattr(name, "before", None) or "sdpa"
 

@@ -65,7 +65,6 @@ class ModelCall:
 
     @property
     def causal(self) -> bool:
-        """Whether the model asks for a causal mask where it gives none."""
         is_causal = self.options.get("is_causal")
         return bool(getattr(self.module, "is_causal", True) if is_causal is None else is_causal)
 
@@ -177,10 +176,7 @@ def own_function(module: Any, implementation: str) -> Callable[..., Any]:
 
 
 MAX_OWN_BYTES = 2**28
-
-
 MAX_QUERIES_COMPARED_IN_FULL = 64  # longer calls are compared at four sampled rows
-
 
 # Relative to the largest value; a wrong mask, scale or order of heads is off by far more. Models
 # in float64 take their softmax in float32.

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import sys
 import threading
+from collections import OrderedDict
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -13,6 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 if TYPE_CHECKING:
+    from types import FrameType
+
     import torch
 
 
@@ -67,6 +71,83 @@ def _has_config(module: Any) -> bool:
     return hasattr(type(module), "config")
 
 
+HOOK_TABLES = (
+    "_forward_hooks",
+    "_forward_hooks_with_kwargs",
+    "_forward_hooks_always_called",
+    "_forward_pre_hooks",
+    "_forward_pre_hooks_with_kwargs",
+)
+
+
+class CleanState:
+    """``__getstate__`` of a module in a block: copies and pickles of it have no hooks of regard.
+
+    ``hooks`` are their ids, ``attributes`` what stood in place of the module's replaced ones.
+    """
+
+    def __init__(self, module: Any) -> None:
+        self.module, self.hooks = module, set[int]()
+        self.attributes: dict[str, dict[str, Any]] = {}
+
+    @classmethod
+    def from_module(cls, module: Any) -> CleanState:
+        state: CleanState = module.__dict__.setdefault("__getstate__", cls(module))
+        return state
+
+    def __call__(self) -> Any:
+        own: Any = type(self.module).__getstate__
+        state = own(self.module)
+        if not isinstance(state, dict):
+            return state
+        state = {name: x for name, x in state.items() if x is not self}
+        for name in state.keys() & HOOK_TABLES:
+            kept = [(x, hook) for x, hook in state[name].items() if x not in self.hooks]
+            state[name] = OrderedDict(kept)
+        for name, former in self.attributes.items():
+            del state[name]
+            state.update(former)
+        return state
+
+    def remove_if_unused(self) -> None:
+        """Leave the module to its own ``__getstate__`` once nothing of regard is left in it."""
+        if not self.hooks and not self.attributes:
+            self.module.__dict__.pop("__getstate__", None)
+
+
+def attach_hook(module: Any, kind: str, hook: Any, **options: Any) -> Callable[[], None]:
+    """Register a hook that no copy of the module takes along; the function returned removes it."""
+    handle = getattr(module, f"register_{kind}_hook")(hook, **options)
+    state = CleanState.from_module(module)
+    state.hooks.add(handle.id)
+
+    def remove() -> None:
+        handle.remove()
+        state.hooks.discard(handle.id)
+        state.remove_if_unused()
+
+    return remove
+
+
+@contextmanager
+def replaced_attribute(module: Any, name: str, value: Any) -> Iterator[None]:
+    """An attribute of a module in the block, in place of its own or of its class's."""
+    own, state = module.__dict__, CleanState.from_module(module)
+    former = {name: own[name]} if name in own else {}
+    outermost = name not in state.attributes  # blocks may be nested
+    if outermost:
+        state.attributes[name] = former
+    own[name] = value
+    try:
+        yield
+    finally:
+        own.pop(name, None)
+        own.update(former)
+        if outermost:
+            del state.attributes[name]
+        state.remove_if_unused()
+
+
 Ids = NDArray[np.int64]
 
 
@@ -102,22 +183,15 @@ class Forwards:
         self._running: list[Forward] = []
         self._embedded: tuple[int, Ids] | None = None  # a table by id, and what it looked up last
 
-    def __deepcopy__(self, memo: dict[int, Any]) -> Any:
-        """The same object: a model that is copied inside a block takes its hooks along."""
-        return self
-
     @property
     def on_thread(self) -> bool:
-        """Whether this is the thread whose forwards are counted."""
-        return threading.get_ident() == self.thread
+        return not is_traced() and threading.get_ident() == self.thread
 
     @property
     def running(self) -> bool:
-        """Whether a forward of the model is running."""
         return bool(self._running)
 
     def owner(self, module: Any) -> int:
-        """The innermost owner around a module."""
         enclosing = [key for key, inside in self._inside.items() if id(module) in inside]
         return min(enclosing, key=lambda key: len(self._inside[key]))
 
@@ -131,14 +205,14 @@ class Forwards:
         table, ids_bt = self._embedded
         return ids_bt if not enclosing or table in self._inside[enclosing[-1].owner] else None
 
-    def attach(self) -> list[Any]:
-        """Hooks at the start and the end of every owner's forward, also of one that fails."""
+    def attach(self) -> list[Callable[[], None]]:
+        """Hook the start and the end of every owner's forward; returns what removes the hooks."""
         hooks = []
         for owner in self._owners:
-            hooks.append(owner.register_forward_pre_hook(self._begin, with_kwargs=True))
-            hooks.append(owner.register_forward_hook(self._end, always_call=True))
+            hooks.append(attach_hook(owner, "forward_pre", self._begin, with_kwargs=True))
+            hooks.append(attach_hook(owner, "forward", self._end, always_call=True))
         for table in _token_tables(self._owners):
-            hooks.append(table.register_forward_pre_hook(self._embed))
+            hooks.append(attach_hook(table, "forward_pre", self._embed))
         return hooks
 
     def forget_callbacks(self) -> None:
@@ -153,7 +227,7 @@ class Forwards:
             self._embedded = id(table), arguments[0].detach().cpu().numpy()
 
     def _begin(self, owner: Any, arguments: tuple[Any, ...], keywords: dict[str, Any]) -> None:
-        if not self.on_thread or id(owner) not in self._inside:  # a copy of an owner
+        if not self.on_thread or id(owner) not in self._inside:  # a replica of an owner
             return
         self.count += 1
         self._leave(id(owner))
@@ -163,7 +237,7 @@ class Forwards:
         self.begun(self._inside[id(owner)])
 
     def _end(self, owner: Any, arguments: tuple[Any, ...], output: Any) -> None:
-        if not self.on_thread or id(owner) not in self._inside:
+        if not self.on_thread or id(owner) not in self._inside:  # a replica of an owner
             return
         self._leave(id(owner))
         if output is not None:  # a forward that failed has none
@@ -220,6 +294,13 @@ def in_backward() -> bool:
     return bool(torch._C._current_graph_task_id() != -1)
 
 
+def is_traced() -> bool:
+    """Whether torch traces or exports the program: its tensors have no numbers then."""
+    import torch
+
+    return bool(torch.compiler.is_compiling() or torch.jit.is_tracing())
+
+
 def _owners(model: Any, holder: Any, parts: list[Any]) -> list[Any]:
     from transformers import PreTrainedModel
 
@@ -242,8 +323,9 @@ class RunningModules:
     root: Any = None
     forwards: int = 0
     thread: int = field(default_factory=threading.get_ident)
-    _running: list[Any] = field(default_factory=list, repr=False)
-    _shapes: list[list[tuple[int, ...]]] = field(default_factory=list, repr=False)
+    _running: list[tuple[Any, list[tuple[int, ...]], FrameType]] = field(
+        default_factory=list, repr=False
+    )  # with the shapes of their arguments, and the frame of the call
     _names: dict[int, str] = field(default_factory=dict, repr=False)
     _roots: list[Any] = field(default_factory=list, repr=False)
     _ids: list[Any] = field(default_factory=list, repr=False)  # of the forward _ids_forward
@@ -269,17 +351,16 @@ class RunningModules:
         finally:
             for hook in hooks:
                 hook.remove()
+            self._running.clear()
 
     @property
     def module(self) -> Any:
-        """The innermost running module; None outside of all."""
-        return self._running[-1] if self._running else None
+        return self._running[-1][0] if self._running else None
 
     @property
     def path(self) -> str:
-        """The name of the innermost running module that has one in the model."""
         return next(
-            (self._names[id(x)] for x in reversed(self._running) if id(x) in self._names), ""
+            (self._names[id(x)] for x, *_ in reversed(self._running) if id(x) in self._names), ""
         )
 
     def sentences(self, queries: int) -> int | None:
@@ -299,34 +380,48 @@ class RunningModules:
 
     @property
     def _inputs(self) -> list[tuple[int, ...]]:
-        return self._shapes[-1] if self._shapes else []
+        return self._running[-1][1] if self._running else []
 
     @property
     def inside(self) -> bool:
-        """Whether the root is running; without a root always."""
-        return self.root is None or any(id(x) in self._names for x in self._running)
+        self._drop_interrupted(sys._getframe(1))
+        return self.root is None or any(id(x) in self._names for x, *_ in self._running)
+
+    def _drop_interrupted(self, frame: FrameType | None) -> None:
+        """Drop modules whose call is not among those of the frame.
+
+        torch calls no hook where KeyboardInterrupt, SystemExit or GeneratorExit ends a forward.
+        """
+        while self._running:
+            caller, innermost = frame, self._running[-1][2]
+            while caller is not None and caller is not innermost:
+                caller = caller.f_back
+            if caller is not None:
+                return
+            del self._running[-1]
 
     def _enter(self, module: Any, arguments: Any) -> None:
-        if threading.get_ident() != self.thread:
+        if is_traced() or threading.get_ident() != self.thread:
             return
+        call = sys._getframe(1)
+        self._drop_interrupted(call)
         if self.root is None and not self._running and id(module) not in self._names:
             self._name_modules(module)
         if not self._running or not self.inside:
             self.forwards += id(module) in self._names
-        self._running.append(module)
-        self._shapes.append([tuple(getattr(x, "shape", ())) for x in arguments])
+        shapes = [tuple(getattr(x, "shape", ())) for x in arguments]
+        self._running.append((module, shapes, call))
 
     def _leave(self, module: Any, arguments: Any, output: Any) -> None:
-        if threading.get_ident() != self.thread:
+        if is_traced() or threading.get_ident() != self.thread:
             return
         # An error may have left modules inside it on the list.
         for index in range(len(self._running) - 1, -1, -1):
-            if self._running[index] is module:
-                del self._running[index:], self._shapes[index:]
+            if self._running[index][0] is module:
+                del self._running[index:]
                 return
 
     def embedded(self, table: torch.Tensor, indices: torch.Tensor) -> None:
-        """Take note of an embedding that was looked up."""
         if not self.inside or indices.ndim != 2:
             return
         if self._ids_forward != self.forwards:

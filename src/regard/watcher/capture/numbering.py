@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from regard.errors import BackendError
 from regard.watcher.capture.masks import MaskSpec
-from regard.watcher.capture.modules import Forwards, named_modules
+from regard.watcher.capture.modules import Forwards, attach_hook, named_modules
 from regard.watcher.capture.runs import LayerKey
 
 if TYPE_CHECKING:
@@ -67,16 +67,11 @@ class LayerNumbering:
         self._modules: dict[int, Any] = {}
         self._calls: dict[int, ModuleCalls] = {}
         self._counts: dict[int, int] = {}  # calls of a module in a forward
-        self._hooks: list[Any] = []
+        self._hooks: list[Callable[[], None]] = []
         forwards.begun, forwards.ended = self._begin, self._end
-
-    def __deepcopy__(self, memo: dict[int, Any]) -> Any:
-        """The same object: a model that is copied inside a block takes its hooks along."""
-        return self
 
     @property
     def layers(self) -> list[LayerKey]:
-        """Every layer that was called, watched or not."""
         return list(self._layers.values())
 
     @property
@@ -88,11 +83,9 @@ class LayerNumbering:
         }
 
     def counts_calls_of(self, module: Any) -> bool:
-        """Whether calls of the module are counted, on this thread."""
         return self.forwards.on_thread and id(module) in self._names
 
     def locate(self, call: ModelCall) -> LayerCall:
-        """Count an attention call, and return its layer."""
         module = call.module
         outside = not self.forwards.running and id(module) in self._calls
         calls = self._calls.setdefault(id(module), ModuleCalls())
@@ -108,7 +101,6 @@ class LayerNumbering:
         return LayerCall(self._layer(module, calls.number), relation)
 
     def check(self, layer_call: LayerCall, module: Any) -> None:
-        """Refuse a call whose layer is not known."""
         name = f"{layer_call.layer}: {type(module).__name__}"
         if layer_call.relation is CallRelation.OUTSIDE:
             raise BackendError(
@@ -123,9 +115,8 @@ class LayerNumbering:
             )
 
     def detach(self) -> None:
-        """Remove the hooks of the modules that were called."""
-        for hook in self._hooks:
-            hook.remove()
+        for remove in self._hooks:
+            remove()
         self._hooks = []
 
     def _begin(self, inside: set[int]) -> None:
@@ -156,7 +147,7 @@ class LayerNumbering:
         if key not in self._layers:
             if id(module) not in self._modules:
                 self._modules[id(module)] = module
-                self._hooks.append(module.register_forward_pre_hook(self._enter))
+                self._hooks.append(attach_hook(module, "forward_pre", self._enter))
             self._layers[key] = self._unique_key(self._key_of_name(module, number), module)
         return self._layers[key]
 

@@ -19,7 +19,7 @@ from regard.watcher.capture.modules import RunningModules
 from regard.watcher.capture.numbering import is_cross
 from regard.watcher.capture.records import LayerRecord
 from regard.watcher.capture.runs import ForwardRun, LayerKey
-from regard.watcher.capture.segments import Segment, added_mask
+from regard.watcher.capture.segments import Segment, added_mask, hides_whole_rows
 from regard.watcher.options import Options
 
 if TYPE_CHECKING:
@@ -40,7 +40,6 @@ HEAD_COUNT_NAMES = (
 PARTS = {"encoder": "encoder", "decoder": "decoder", "vision": "vision", "visual": "vision",
          "text": "text", "down": "down", "mid": "mid", "up": "up"}  # fmt: skip
 CROSS_NAMES = frozenset({"multihead_attn", "attn2"})  # of nn.TransformerDecoder and of diffusers
-
 OUTSIDE = "program"  # the path of attention outside of all modules
 
 
@@ -66,30 +65,25 @@ class OperatorSource:
 
     @contextmanager
     def attached(self) -> Iterator[None]:
-        """Watch the modules and operators of the block."""
         with self.modules.attached(), attention_events(self.take, self.modules.embedded):
             yield
 
     @property
     def recorder(self) -> Recorder:
-        """The recorder that this feeds, which lives as long as its block."""
         recorder = None if self.reference is None else self.reference()
         assert recorder is not None
         return recorder
 
     @property
     def ran(self) -> bool:
-        """Whether a module ran."""
         return self.modules.forwards > 0
 
     @property
     def layer_keys(self) -> list[LayerKey]:
-        """Every attention that was called, watched or not."""
         return list(self._layers.values())
 
     @property
     def paths(self) -> dict[str, LayerKey]:
-        """Layers by the path of their module; a module's second call is 'path#2'."""
         return {
             f"{path}#{number + 1}" if number else path: layer
             for (path, number), layer in self._layers.items()
@@ -97,13 +91,12 @@ class OperatorSource:
 
     @property
     def watched_layers(self) -> int:
-        """The number of recorded layers that were called so far."""
         return max(1, sum(self.options.watches(layer.layer) for layer in self._layers.values()))
 
     def take(self, event: AttentionEvent) -> None:
-        """Record one attention of the program."""
         if not self.modules.inside:
             return
+        event = with_finite_numbers(event)
         call = as_call(event, self.modules)
         if 0 in (*call.query.shape[:3], call.key.shape[2]):
             return
@@ -159,9 +152,15 @@ class OperatorSource:
             # A cache that was filled before the block: its queries are the last tokens.
             row_start = call.key.shape[2] - call.query.shape[2] if self._continues(call) else 0
         segment = event_segment(call, event, row_start)
-        self.recorder.records(run, layer_key, call, segment)
+        records = self.recorder.records(run, layer_key, call, segment)
         tokens = self._tokens(run, layer_key, segment, call)
-        smallest = 1.0 if event.weights is None else smallest_sum(event.weights)
+        smallest = 1.0
+        if event.weights is not None:
+            smallest = smallest_sum(event.weights)
+            sentences = self.modules.sentences(event.weights.shape[-2])
+            nan_bhq = nan_rows(by_sentence(event.weights, call.module, sentences))
+            for record, number in zip(records, nan_bhq.sum((1, 2)).tolist(), strict=False):
+                record.nan_rows += number
         self.recorder.record(
             run, layer_key, call, segment, row_start, tokens=tokens, smallest_sum=smallest
         )
@@ -180,6 +179,32 @@ class OperatorSource:
         return [x if x is not None and len(x) == call.key.shape[2] else None for x in named]
 
 
+def with_finite_numbers(event: AttentionEvent) -> AttentionEvent:
+    """The event itself; of a query and key with nan or inf in host memory the weights.
+
+    They are nan in some rows, which a program may well do without.
+    """
+    query, key = event.query, event.key
+    if query is None or key is None or not in_host_memory(query):
+        return event
+    if bool(query.isfinite().all()) and bool(key.isfinite().all()):
+        return event
+    key = key.repeat_interleave(query.shape[1] // key.shape[1], dim=1).float()
+    scale = query.shape[-1] ** -0.5 if event.scale is None else event.scale
+    scores = query.float() @ key.transpose(-1, -2) * scale
+    if event.softcap is not None:
+        scores = event.softcap * (scores / event.softcap).tanh()
+    mask = event.mask
+    if event.causal:
+        mask = scores.new_ones(scores.shape[-2:]).tril() > 0
+    unseen = scores.new_zeros((), dtype=_bool())
+    if mask is not None:
+        bias = mask.float() if mask.dtype != _bool() else scores.new_zeros(()).where(mask, -np.inf)
+        scores = (scores + bias).masked_fill(bias == -np.inf, -np.inf)
+        unseen = (bias == -np.inf).all(dim=-1, keepdim=True)
+    return AttentionEvent(weights=scores.softmax(dim=-1).masked_fill(unseen, 0))
+
+
 def as_call(event: AttentionEvent, modules: RunningModules) -> ModelCall:
     """An event as a call (b, h, q, d).
 
@@ -192,22 +217,17 @@ def as_call(event: AttentionEvent, modules: RunningModules) -> ModelCall:
         assert event.key is not None
         options = {"scaling": event.scale, "is_causal": event.causal, "softcap": event.softcap}
         key, mask = used_keys(event.query.shape[2], event.key, event.mask)
-        return ModelCall(
-            module,
-            event.query,
-            key,
-            key[..., :0],
-            mask,
-            options,
-            "operator",
-            logsumexp=_on_device(event.logsumexp),
-        )
+        # Next to the lowest number a log-sum-exp has no digits left for the number of keys.
+        logsumexp = None if hides_whole_rows(mask) else _on_device(event.logsumexp)
+        tensors = event.query, key, key[..., :0], mask
+        return ModelCall(module, *tensors, options, "operator", logsumexp=logsumexp)
     weights = by_sentence(event.weights, module, modules.sentences(event.weights.shape[-2]))
     weights = weights.float().cpu()
+    weights = weights.masked_fill(nan_rows(weights)[..., None], 0)  # said in the notes
     zeros = weights.new_zeros(())
     sentences, heads, queries, keys = weights.shape
     query, key = (zeros.expand(sentences, heads, n, 1) for n in (queries, keys))
-    logsumexp = weights.sum(dim=-1).clamp(max=0)  # nan where a weight is
+    logsumexp = weights.new_zeros(weights.shape[:-1])
     logsumexp = logsumexp.masked_fill((weights == 0).all(dim=-1), -np.inf)
     return ModelCall(
         module, query, key, key[..., :0], weights.log(), {"scaling": 1.0}, logsumexp=logsumexp
@@ -301,6 +321,11 @@ def event_segment(call: ModelCall, event: AttentionEvent, row_start: int) -> Seg
         arguments["mask"] = added_mask(call.mask.detach())
     everything = tuple(range(sentences))
     return Segment(everything, slice(0, queries), slice(0, keys), row_start, 0, arguments)
+
+
+def nan_rows(weights: torch.Tensor) -> torch.Tensor:
+    """Rows (..., q) of weights that hold a nan, as of a softmax over keys that are all hidden."""
+    return weights.isnan().any(dim=-1)
 
 
 def smallest_sum(weights: torch.Tensor) -> float:

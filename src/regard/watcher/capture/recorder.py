@@ -36,10 +36,7 @@ class Recorder:
     """Records of the attention on one thread; see ``watch``."""
 
     def __init__(
-        self,
-        source: InterfaceSource | OperatorSource,
-        options: Options,
-        progress: Progress | None,
+        self, source: InterfaceSource | OperatorSource, options: Options, progress: Progress | None
     ) -> None:
         self.source, self.options, self.progress = source, options, progress
         self.runs: list[ForwardRun] = []
@@ -51,26 +48,11 @@ class Recorder:
         # Weak, since this holds the source: a cycle would delay the freeing of all facts.
         source.reference = weakref.ref(self)
 
-    @property
-    def layer_keys(self) -> list[LayerKey]:
-        """Every attention that was called, watched or not."""
-        return self.source.layer_keys
-
-    @property
-    def paths(self) -> dict[str, LayerKey]:
-        """Layers by the path of their module; a module's second call is 'path#2'."""
-        return self.source.paths
-
-    @property
-    def watched_layers(self) -> int:
-        """The number of recorded layers of a part; of a program those that were called so far."""
-        return self.source.watched_layers
-
     def begin_text(self) -> ForwardRun:
         """Append a text to those of the block; warn where they hold much memory together."""
         self.flush()
         if self.runs:
-            warn_if_many(self.runs, self.watched_layers)
+            warn_if_many(self.runs, self.source.watched_layers)
             self.runs[-1].ended = True
         self.runs.append(ForwardRun())
         return self.runs[-1]
@@ -86,7 +68,7 @@ class Recorder:
         if records[segment.sentences[0]].queries == 0:
             keep = self.options.keeps(layer_key.layer)
             estimate = MemoryUse.from_call(call, segment, self.options, keep)
-            self.memory = self.memory.grown(estimate, self.watched_layers)
+            self.memory = self.memory.grown(estimate, self.source.watched_layers)
         return records
 
     def record(
@@ -141,14 +123,12 @@ class Recorder:
     def defer(
         self, run: ForwardRun, layer_key: LayerKey, call: ModelCall, segments: list[Segment]
     ) -> None:
-        """Append a decode step to those that are observed together."""
         steps = run.pending_steps.setdefault(layer_key, PendingSteps())
         steps.add(call, segments)
         if len(steps.queries) == STEPS_AT_ONCE:
             self.flush(run, layer_key)
 
     def report_progress(self, layer_key: LayerKey) -> None:
-        """Call the callback of the user, if there is one."""
         if self.progress is not None:
             self.progress(layer_key)
 

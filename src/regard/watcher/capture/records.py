@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from regard.engine.call import Cost, Problem, blocks, prepare
 from regard.engine.observation import ArrayFacts, Observation
 from regard.engine.profile import Profile
+from regard.errors import count
 from regard.heads.measures import HeadMeasures
 from regard.typing import Array
 
@@ -101,7 +102,6 @@ class GrowingMap:
 
     @property
     def width(self) -> int:
-        """The number of keys of a new block."""
         return int(np.diff(self.column_edges).max(initial=1))
 
     def add(self, weights_hqk: Array, live_hq: Array, column_start: int) -> None:
@@ -214,23 +214,27 @@ class LayerRecord:
     peak: int = 0
     dtype: Any = np.float32
     smallest_sum: float = 1.0  # of a row's weights
+    nan_rows: int = 0  # rows of all heads whose weights are nan
 
     def note_sinks(self, smallest_sum: float) -> None:
-        """Take note of the smallest sum of a row's weights."""
         self.smallest_sum = min(self.smallest_sum, smallest_sum)
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """Sentences about weights that do not sum to 1."""
-        if self.smallest_sum > 0.999:  # less is rounding of 16-bit weights
-            return ()
-        return (
-            f"rows of weights sum to {self.smallest_sum:.3f} or more: the rest goes to sinks of "
-            "the softmax, or is masked after it.",
-        )
+        notes: tuple[str, ...] = ()
+        if self.smallest_sum <= 0.999:  # more is rounding of 16-bit weights
+            notes += (
+                f"rows of weights sum to {self.smallest_sum:.3f} or more: the rest goes to sinks "
+                "of the softmax, or is masked after it.",
+            )
+        if self.nan_rows:
+            notes += (
+                "nan in the program, shown as seeing nothing: "
+                f"{count(self.nan_rows, 'row')} of weights over all heads.",
+            )
+        return notes
 
     def expect(self, pending: Pending) -> None:
-        """Append the pending facts of a call; its queries follow those before."""
         if not self.queries:
             self.first_row = pending.row_start
         self.queries += pending.queries
@@ -244,13 +248,11 @@ class LayerRecord:
             del self.pending[0]
 
     def complete(self) -> LayerRecord:
-        """A record with the facts of every call."""
         self.resolve()
         return self
 
     @property
     def nbytes(self) -> int:
-        """Bytes of all facts in memory, without query and key."""
         arrays = [array for some in self.rows.values() for array in some]
         arrays += [x for x in (self.received_hk, self.span_sums) if x is not None]
         if self.map is not None:
@@ -262,14 +264,12 @@ class LayerRecord:
 
     @property
     def query_key_bytes(self) -> int:
-        """Bytes of query and key, where they are recorded or facts wait for them."""
         problems = [query_key.problem for query_key in self.query_keys]
         waiting = sum(pending.query_key_bytes for pending in self.pending)
         return waiting + sum(x.query_hqd.nbytes + x.key_gkd.nbytes for x in problems)
 
     @property
     def device_bytes(self) -> int:
-        """Bytes of pending facts on a device."""
         return sum(pending.device_bytes for pending in self.pending)
 
     def _add(self, new: SentenceFacts) -> None:
@@ -308,7 +308,6 @@ class LayerRecord:
             self.map.add(seen.map, live_hq, new.column_start)
 
     def facts(self) -> ArrayFacts:
-        """Every fact under its name in an observation."""
         joined = {
             x: np.concatenate(a, axis=1) if len(a) > 1 else a[0] for x, a in self.rows.items() if a
         }
@@ -319,12 +318,10 @@ class LayerRecord:
         return ArrayFacts(joined)
 
     def profile(self) -> Profile | None:
-        """Means by distance over all queries."""
         return None if self.distances is None else self.distances.profile(self.dtype)
 
     @property
     def cost(self) -> Cost:
-        """The work of all calls."""
         return Cost("watched", self.flops, self.peak)
 
     def problem(self) -> Problem | None:
@@ -353,7 +350,6 @@ class DistanceSums:
         return cls(low, weight_hn, share_h * live_h, live_h)
 
     def plus(self, other: DistanceSums | None) -> DistanceSums:
-        """Both together, over the distances of either."""
         if other is None:
             return self
         low = min(self.low, other.low)
@@ -366,7 +362,6 @@ class DistanceSums:
         )
 
     def profile(self, dtype: Any) -> Profile:
-        """Means over the queries that see anything."""
         live_h = np.maximum(self.live_h, 1)
         back = np.arange(self.low, self.low + self.weight_hn.shape[1])
         weight_hn = (self.weight_hn / live_h[:, None]).astype(dtype)
@@ -390,22 +385,8 @@ def _added(sums_hk: Array | None, more_hk: Array, start: int) -> Array:
     return grown
 
 
-@dataclass(frozen=True)
-class DecodeStep:
-    """Facts of one call, linked to the step before; several records may share a step."""
-
-    facts: SentenceFacts
-    before: DecodeStep | None
-
-    @property
-    def row(self) -> int:
-        """The position of its first query."""
-        return self.facts.row_start
-
-    @property
-    def keys(self) -> int:
-        """The number of keys of the sentence with this step."""
-        return self.facts.column_start + self.facts.seen.keys
+# Facts of one call, and the steps before it; several records may share them.
+Steps = tuple[SentenceFacts, Any] | None
 
 
 @dataclass(eq=False)
@@ -413,28 +394,30 @@ class SteppedRecord(LayerRecord):
     """A record up to some call, ``base``, and the decode steps since then."""
 
     base: LayerRecord | None = field(default=None, repr=False)
-    last: DecodeStep | None = field(default=None, repr=False)
+    last: Steps = field(default=None, repr=False)
 
     @classmethod
     def after(cls, record: LayerRecord) -> SteppedRecord:
         """Steps that follow a record; of a stepped record one that shares all its steps."""
         record.resolve()
-        counts = {x: getattr(record, x) for x in ("first_row", "queries", "keys", "smallest_sum")}
+        counts = {
+            x: getattr(record, x)
+            for x in ("first_row", "queries", "keys", "smallest_sum", "nan_rows")
+        }
         if isinstance(record, SteppedRecord):
             return cls(record.most, **counts, base=record.base, last=record.last)
         return cls(record.most, **counts, base=record if record.queries else None)
 
     def cut(self, row: int) -> None:
-        """Drop the steps from a row on."""
         self.resolve()
-        while self.last is not None and self.last.row >= row:
-            self.queries -= self.last.facts.seen.queries
-            self.last = self.last.before
-        ends = [x.keys for x in (self.base, self.last) if x is not None]
-        self.keys = max(ends, default=0)
+        while self.last is not None and self.last[0].row_start >= row:
+            facts, self.last = self.last
+            self.queries -= facts.seen.queries
+        self.keys = 0 if self.base is None else self.base.keys
+        if self.last is not None:
+            self.keys = max(self.keys, self.last[0].column_start + self.last[0].seen.keys)
 
     def complete(self) -> LayerRecord:
-        """A plain record of the base and every step."""
         self.resolve()
         record = LayerRecord(self.most) if self.base is None else copied(self.base)
         for facts in reversed(self._steps):
@@ -443,32 +426,30 @@ class SteppedRecord(LayerRecord):
             record.expect(Pending(facts.seen.queries, facts.seen.keys, *starts, make))
             record.resolve()
         record.note_sinks(self.smallest_sum)
+        record.nan_rows = self.nan_rows
         return record
 
     @property
     def nbytes(self) -> int:
-        """Bytes of the base and of every step, which other records may share."""
         base = 0 if self.base is None else self.base.nbytes
         return base + sum(x.nbytes for step in self._steps for x in step.seen.facts.values())
 
     @property
     def query_key_bytes(self) -> int:
-        """Bytes of query and key of the base and of every step."""
         base = 0 if self.base is None else self.base.query_key_bytes
         problems = [step.problem for step in self._steps if step.problem is not None]
         return base + sum(x.query_hqd.nbytes + x.key_gkd.nbytes for x in problems)
 
     @property
     def _steps(self) -> list[SentenceFacts]:
-        """Facts of every step, the last first."""
         steps, step = [], self.last
         while step is not None:
-            steps.append(step.facts)
-            step = step.before
+            facts, step = step
+            steps.append(facts)
         return steps
 
     def _add(self, new: SentenceFacts) -> None:
-        self.last = DecodeStep(new, self.last)
+        self.last = new, self.last
 
 
 def _facts(facts: SentenceFacts) -> SentenceFacts:

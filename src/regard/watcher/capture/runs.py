@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
 import warnings
 from dataclasses import dataclass, field
 from math import prod
@@ -11,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from regard.engine.call import blocks
-from regard.errors import BackendError
+from regard.errors import ArgumentError, BackendError
 from regard.watcher.capture.deferred import OrderCheck
 from regard.watcher.capture.records import LayerRecord
 
@@ -40,6 +42,12 @@ class MemoryUse(NamedTuple):
         """The estimate of one layer from the shapes of a call: facts per query and key, the map."""
         sentences, heads = len(segment.sentences), call.query.shape[1]
         queries, keys = segment.queries, segment.keys
+        best = sentences * heads * queries * 12  # bytes of one best weight and its key
+        if best * options.top > _machine_memory():
+            raise ArgumentError(
+                f"top must be at most {_machine_memory() // best:,} for the best keys of "
+                f"{queries:,} queries and {heads:,} heads to fit into memory, got {options.top:,}."
+            )
         rows = queries * (8 + 4 + 12 * options.top)  # log-sum-exp, entropy, best weights and keys
         columns = keys * 8 + (queries + keys) * 8  # received, distances
         block_counts = (len(blocks(length, options.map)) - 1 for length in (queries, keys))
@@ -67,8 +75,14 @@ class MemoryUse(NamedTuple):
         return memory
 
     def total(self, layers: int) -> int:
-        """Bytes of this many layers of the same size."""
         return layers * (self.facts + self.query_key)
+
+
+def _machine_memory() -> int:
+    """Bytes of memory of this machine, or more than any has where it does not say."""
+    with contextlib.suppress(AttributeError, ValueError, OSError):
+        return int(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
+    return 2**46
 
 
 def warn_if_many(runs: list[ForwardRun], layers: int) -> None:
@@ -117,7 +131,6 @@ class ForwardRun:
 
     @property
     def bytes(self) -> MemoryUse:
-        """Bytes of all records; those of a text that has ended are counted once."""
         if self._counted is not None:
             return self._counted
         records = [record for each in self.records.values() for record in each]

@@ -52,12 +52,10 @@ class Segment:
 
     @property
     def queries(self) -> int:
-        """The number of queries of each sentence."""
         return int(self.rows.stop - self.rows.start)
 
     @property
     def keys(self) -> int:
-        """The number of keys of each sentence."""
         return int(self.columns.stop - self.columns.start)
 
     def one_by_one(self, query: torch.Tensor) -> list[Segment]:
@@ -223,9 +221,21 @@ def _extra(
 
 
 def added_mask(tensor: torch.Tensor) -> NDArray[Any]:
-    """A mask as an array; the lowest number of a dtype, which models add to hide, means -inf."""
+    """A mask as an array; the lowest number of a dtype, which models add to hide, means -inf.
+
+    Not in rows that have no other number: there a softmax gives all keys the same weight.
+    """
     mask = as_wide_array(tensor)
     if mask.dtype == bool:
         return mask
-    lowest = np.finfo(mask.dtype).min
-    return np.where(mask <= lowest / 2, -np.inf, mask).astype(mask.dtype)
+    hidden = mask <= np.finfo(mask.dtype).min / 2
+    hidden &= ~hidden.all(axis=-1, keepdims=True)
+    return np.where(hidden, -np.inf, mask).astype(mask.dtype)
+
+
+def hides_whole_rows(mask: torch.Tensor | None) -> bool:
+    """Whether a mask of numbers has a row with nothing but the lowest number of its dtype."""
+    if mask is None or not mask.is_floating_point():
+        return False
+    lowest = np.finfo(np.float32).min / 2  # as in added_mask, where 16-bit numbers are widened
+    return bool(((mask <= lowest) & mask.isfinite()).all(dim=-1).any())

@@ -12,12 +12,7 @@ from numpy.typing import NDArray
 from regard.errors import ArgumentError, BackendError, NotAskedError
 from regard.experiments.changes import Change, Progress, Replace
 from regard.experiments.effects import Choice, Effects
-from regard.experiments.experiment import (
-    Experiment,
-    Parting,
-    WordProbability,
-    likeliest_tokens,
-)
+from regard.experiments.experiment import Experiment, Parting, WordProbability, likeliest_tokens
 from regard.experiments.selection import HeadSelection, Numbers, Word, word_name, word_tokens
 from regard.text.words import TokenizedText, tokenized_ids
 from regard.typing import Array
@@ -121,6 +116,8 @@ class WatchedAdapter:
         ids_bt = capture.keywords.get("input_ids", next(iter(capture.arguments), None))
         if ids_bt is None or len(ids_bt) != 1:
             raise ArgumentError("replace needs a run of one text, given to the model as input_ids.")
+        if not isinstance(by, str):
+            raise ArgumentError(f"the new text must be a string, got {by!r:.200}.")
         if word is None:
             new_bt = tokenizer(by, return_tensors="pt")["input_ids"].to(ids_bt.device)
             replacement = Replace(by)
@@ -191,7 +188,6 @@ class WatchedAdapter:
         return tuple(decoded_text(run.tokenizer, x) for x in run.sequences)
 
     def logits(self, run: WatchedRun) -> torch.Tensor:
-        """Logits (b, t, v)."""
         if run.logits is None:
             raise NotAskedError(
                 "this model has no logits: take a class with a language-model head, or compare "
@@ -301,6 +297,8 @@ def mean_outputs(block: Watching, texts: Sequence[str]) -> dict[tuple[str, int],
 
 def head_outputs(other: Seen) -> RecordedOutputs:
     """Head outputs of another run, whose text is run once more."""
+    if not hasattr(other, "_rerun"):
+        raise ArgumentError(f"other must be a watched run (Seen), got {other!r:.200}.")
     capture = OutputCapture()
     other._rerun().run(capture)
     by_layer = {x: output_bqhd[0].transpose(0, 1) for x, output_bqhd in capture.recorded.items()}

@@ -16,13 +16,7 @@ from numpy.typing import NDArray
 
 from regard.errors import ArgumentError, BackendError
 from regard.experiments.changes import Change, HeadOutputs, acting
-from regard.experiments.selection import (
-    EVERY_HEAD,
-    HeadSelection,
-    Positions,
-    Word,
-    word_tokens,
-)
+from regard.experiments.selection import EVERY_HEAD, HeadSelection, Positions, Word, word_tokens
 from regard.text.words import TokenizedText, tokenized_ids
 from regard.watcher.capture.masks import MaskSpec
 from regard.watcher.capture.model_call import ModelCall
@@ -54,7 +48,6 @@ class PendingChanges:
     bias_bhqk: torch.Tensor | None = field(default=None, repr=False)
 
     def bias(self, row: int) -> torch.Tensor:
-        """bias_hqk on the scores of one row, in float32; allocated when it is first needed."""
         import torch
 
         if self.bias_bhqk is None:
@@ -63,7 +56,6 @@ class PendingChanges:
         return self.bias_bhqk[row]
 
     def written(self, output_bqhd: torch.Tensor, layer: LayerKey) -> torch.Tensor:
-        """The output with everything written, in a copy."""
         import torch
 
         if self.writes:
@@ -105,17 +97,14 @@ class SentenceCall:
 
     @property
     def part(self) -> str:
-        """Part of the model."""
         return self.key.part
 
     @property
     def layer(self) -> int:
-        """Layer, from 0."""
         return self.key.layer
 
     @property
     def is_cross(self) -> bool:
-        """Whether keys are of another text than queries."""
         return self.key.part.split()[0] == "cross"
 
     def scores(self, heads: Positions, rows: Positions) -> torch.Tensor:
@@ -123,7 +112,6 @@ class SentenceCall:
         return masked_scores(self.call, self.row, heads, rows)
 
     def index(self, heads: HeadSelection) -> Positions:
-        """Numbers of the selected heads."""
         return heads.index(self.call.query.shape[1], str(self.key))
 
     def queries_at(self, positions: Positions) -> Positions:
@@ -228,16 +216,13 @@ class Probe:
     order: ClassVar[int] = 9
 
     def act(self, attention: Any) -> None:
-        """Show the attention to the function."""
         if self.look is not None:
             self.look(attention)
 
     def describe(self, adapter: ModelAdapter, run: Any) -> str:
-        """Nothing is changed."""
         return "nothing"
 
     def to_dict(self) -> dict[str, Any]:
-        """Nothing is changed."""
         return {}
 
 
@@ -253,7 +238,6 @@ class AblateByRow(Probe):
     means: Any = field(default=None, repr=False)
 
     def act(self, attention: Any) -> None:
-        """Overwrite the output of one head."""
         head = self.first + attention.row
         if head >= attention.call.query.shape[1]:
             return
@@ -270,22 +254,18 @@ class ChangedCall(ModelCall):
 
     @classmethod
     def from_call(cls, call: ModelCall) -> ChangedCall:
-        """A call with the model's own output."""
         own = ChangedCall(call.module, call.query, call.key, call.value, call.mask, call.options,
                           call.implementation, call.cross, call.rows)  # fmt: skip
         return replace(own, output=call.own()[0])
 
     @property
     def must_be_own(self) -> bool:
-        """Whether the model gets its own output: here always the given one."""
         return True
 
     def own(self) -> tuple[torch.Tensor, Any]:
-        """The output that is given."""
         return self.output, None
 
     def some_rows(self, rows: list[int]) -> ModelCall:
-        """The same call for a few queries."""
         part = super().some_rows(rows)
         return replace(part, output=self.output[:, rows])  # type: ignore[call-arg]
 
@@ -311,7 +291,6 @@ class ChangedCall(ModelCall):
 
     @property
     def group(self) -> int:
-        """The number of heads that share a key."""
         return int(self.query.shape[1] // self.key.shape[1])
 
 
@@ -393,7 +372,6 @@ class ModelIntervention:
         return call.with_bias(bias_bhqk)
 
     def change_output(self, output_bqhd: torch.Tensor, layer: LayerKey) -> torch.Tensor:
-        """The output of a layer after all changes."""
         pending = self._pending.pop(layer, None)
         return output_bqhd if pending is None else pending.written(output_bqhd, layer)
 
@@ -457,25 +435,19 @@ def attend_changed(call: ModelCall, sources: Sequence[InterfaceSource]) -> torch
     changed = ChangedCall.from_call(call)
     for source, layer_call in located:
         if source.intervention is not None:
-            changed = _as_cross(changed, source, layer_call)
+            changed = source.as_cross(changed, layer_call)
             ids_bq = source.ids_for(changed)
             changed = source.intervention.change_scores(changed, layer_call, ids_bq)
     for source, layer_call in located:
         same = layer_call.relation is CallRelation.SAME
         if not same and source.options.watches(layer_call.layer.layer):
             source.numbering.check(layer_call, call.module)
-            source.take(_as_cross(changed, source, layer_call), layer_call)
+            source.take(source.as_cross(changed, layer_call), layer_call)
     output_bqhd: torch.Tensor = changed.output
     for source, layer_call in located:
         if source.intervention is not None:
             output_bqhd = source.intervention.change_output(output_bqhd, layer_call.layer)
     return output_bqhd
-
-
-def _as_cross(call: ChangedCall, source: InterfaceSource, layer_call: LayerCall) -> ChangedCall:
-    if layer_call.layer.part.split()[0] != "cross":
-        return call
-    return replace(call, cross=True, rows=source.query_rows(call.query.shape[0]))
 
 
 def _check_relation(call: ModelCall, layer_call: LayerCall) -> None:

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from regard.errors import ArgumentError, BackendError, NotAskedError
 from regard.experiments.changes import Change
+from regard.watcher.capture.modules import attach_hook, replaced_attribute
 from regard.watcher.capture.runs import LayerKey
 from regard.watcher.changes.intervention_call import Probe
 from regard.watcher.options import Options
@@ -26,7 +27,6 @@ if TYPE_CHECKING:
 
 # Relative to the largest log-sum-exp: a run with a cache adds in another order than one without.
 SAME_RUN_TOLERANCE = {"float64": 1e-5, "float32": 1e-3, "float16": 3e-2, "bfloat16": 1e-1}
-
 NO_MODEL = "an experiment needs the model: a pickled one has only its numbers."
 
 
@@ -58,7 +58,6 @@ class WatchedRun:
         return {**vars(self), "seen": None, "capture": None, "block": None, "last": last}
 
     def again(self, changes: Sequence[Change] = ()) -> WatchedRun:
-        """The same run, watched, with further changes."""
         if self.capture is None or self.block is None:
             raise ArgumentError(NO_MODEL)
         block = self.block.changed(*changes)
@@ -99,18 +98,14 @@ class RunCapture:
 
     @contextmanager
     def attached(self) -> Iterator[None]:
-        """Record the runs of the block."""
         with ExitStack() as cleanup:
-            hook = self.model.register_forward_hook(self._forward_ended, with_kwargs=True)
-            cleanup.callback(hook.remove)
+            cleanup.callback(
+                attach_hook(self.model, "forward", self._forward_ended, with_kwargs=True)
+            )
             if hasattr(self.model, "generate"):
                 own = self.model.generate
-                outer = self.model.__dict__.get("generate")
-                self.model.__dict__["generate"] = lambda *a, **k: self._generate(own, a, k)
-                if outer is None:
-                    cleanup.callback(self.model.__dict__.pop, "generate", None)
-                else:  # blocks may be nested
-                    cleanup.callback(self.model.__dict__.__setitem__, "generate", outer)
+                generate = lambda *a, **k: self._generate(own, a, k)  # noqa: E731
+                cleanup.enter_context(replaced_attribute(self.model, "generate", generate))
             yield
 
     def _forward_ended(
@@ -138,7 +133,6 @@ class RunCapture:
         return output
 
     def again(self) -> WatchedRun:
-        """The same run with the model as it is now."""
         import torch
 
         if not self.name:
@@ -184,12 +178,10 @@ class TextRerun:
 
     @property
     def model(self) -> Any:
-        """The model of transformers."""
         return self.source.model
 
     @property
     def tokenizer(self) -> Any:
-        """The tokenizer of the block; None where it has none."""
         return self.seen._source.tokenizer
 
     @property
@@ -205,7 +197,6 @@ class TextRerun:
         return WatchedRun(self.logits, None, self.seen, capture, block, self.tokenizer)
 
     def inputs(self, rows: int = 1) -> dict[str, Any]:
-        """Arguments of the model for copies of the text."""
         import torch
 
         device = next(self.model.parameters()).device
@@ -238,7 +229,6 @@ class TextRerun:
     def run_logits(
         self, *changes: Change, rows: int = 1, keywords: dict[str, Any] | None = None
     ) -> torch.Tensor:
-        """Logits (b, t, v) of the text with changes."""
         output = self.run(*changes, rows=rows, keywords=keywords)[0]
         logits: torch.Tensor | None = getattr(output, "logits", None)
         if logits is None:
@@ -261,12 +251,7 @@ class TextRerun:
         return np.asarray(logits_btv[:, 0].double().cpu().numpy())
 
     def logits_from(
-        self,
-        layer: LayerKey,
-        at: int,
-        expected_v: NDArray[np.float64],
-        change: Change,
-        rows: int,
+        self, layer: LayerKey, at: int, expected_v: NDArray[np.float64], change: Change, rows: int
     ) -> NDArray[np.float64]:
         """``logits_at`` for a change of one layer: what comes before is computed for one row.
 

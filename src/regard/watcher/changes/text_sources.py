@@ -68,7 +68,6 @@ class TextSources(TextDisplay):
         return float(np.corrcoef(one, other)[0, 1])
 
     def to_dict(self) -> dict[str, Any]:
-        """The table as JSON values."""
         effects = [[None if np.isnan(x) else float(x) for x in row] for row in self.effect_sn]
         correlation = self.correlation
         return {

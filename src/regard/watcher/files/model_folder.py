@@ -9,6 +9,7 @@ import contextlib
 import importlib.util
 import io
 import json
+import os
 import struct
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -73,15 +74,7 @@ def loading(folder: Path) -> Iterator[None]:
             f"{folder} cannot be loaded as a model: a file of its weights is cut short or damaged "
             f"({error}). Copy or fetch the folder again."
         ) from None
-    except (
-        OSError,
-        ValueError,
-        LookupError,
-        ImportError,
-        RuntimeError,
-        TypeError,
-        AttributeError,
-    ) as error:
+    except Exception as error:  # whatever transformers makes of the files of a folder
         first = (str(error).strip().splitlines() or [type(error).__name__])[0]
         raise FileError(f"{folder} cannot be loaded as a model: {first}") from None
 
@@ -217,9 +210,9 @@ def read_header(path: Path) -> dict[str, Any]:
             _read(file, "<Q")
             fields = (_field(file) for _ in range(_read(file, "<Q")))
             return {name: value for name, value in fields if value is not None}
-    except (EOFError, struct.error, UnicodeDecodeError, OverflowError):
+    except (EOFError, struct.error, UnicodeDecodeError, OverflowError, RecursionError):
         raise FileError(
-            f"{path} must have the header of a .gguf file, and it is cut short."
+            f"{path} must have the header of a .gguf file, and it is cut short or damaged."
         ) from None
 
 
@@ -244,7 +237,9 @@ def _value(file: BinaryIO, kind: int) -> Any:
         return _read(file, NUMBER_FORMATS.get(kind, "?<"))
     inner, length = _read(file, "<I"), _read(file, "<Q")
     if inner in NUMBER_FORMATS:
-        file.seek(struct.calcsize(NUMBER_FORMATS[inner]) * length, 1)
+        size = struct.calcsize(NUMBER_FORMATS[inner]) * length
+        _check_size(file, size)
+        file.seek(size, 1)
     else:
         for _ in range(length):
             _value(file, inner)
@@ -260,10 +255,14 @@ def _read(file: BinaryIO, form: str) -> Any:
 
 
 def _bytes(file: BinaryIO, number: int) -> bytes:
-    content = file.read(number)
-    if len(content) < number:
+    _check_size(file, number)
+    return file.read(number)
+
+
+def _check_size(file: BinaryIO, number: int) -> None:
+    """Raise where a file does not have so many bytes left."""
+    if file.tell() + number > os.fstat(file.fileno()).st_size:
         raise EOFError
-    return content
 
 
 PROCESSORS = ("preprocessor_config.json", "processor_config.json")

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from regard.engine.files import checksum
+from regard.engine.files import checksum, file_errors
 from regard.errors import FileError
 from regard.typing import Array
 
@@ -106,6 +106,105 @@ def unpacked(array: Array, how: dict[str, Any]) -> Array:
     return result
 
 
+ANY_SIZE, ANY_INTEGER, NUMBER = range(2**63), range(-(2**62), 2**63), "a number"
+SIZES = [ANY_SIZE]
+# Lists have one kind of entries, and a dict with the key '*' one kind of values. '?' is optional.
+HEADER_FIELDS: dict[str, Any] = {
+    "sentences": ANY_SIZE,
+    "layers": [
+        {
+            "part": str,
+            "layer": ANY_SIZE,
+            "sentence": ANY_SIZE,
+            "keys": ANY_SIZE,
+            "cost": {"plan": str, "flops": ANY_SIZE, "peak_bytes": ANY_SIZE, "kernels?": str},
+            "notes?": [str],
+            "rows": str,
+            "columns": str,
+            "map?": SIZES,
+        }
+    ],
+    "parts": {
+        "*": {
+            "causal": bool,
+            "offset": (None, ANY_INTEGER),
+            "window": (None, [(None, ANY_INTEGER)]),
+            "softcap": (None, NUMBER),
+            "scale": NUMBER,
+        }
+    },
+    "spans": [str],
+    "contents": {"*": {"shape": SIZES, "dtype": str, "crc32": ANY_SIZE}},
+    "paths?": {"*": [(str, ANY_SIZE)]},
+    "prompts?": {"*": [(None, ANY_SIZE)]},
+    "packing?": {
+        "*": {
+            "kind": str,
+            "low?": ANY_INTEGER,
+            "start?": ANY_INTEGER,
+            "step?": ANY_INTEGER,
+            "number?": ANY_SIZE,
+            "shape?": SIZES,
+            "starts?": SIZES,
+            "stops?": SIZES,
+        }
+    },
+    "media?": {
+        "layers?": {"*": SIZES},
+        "grids?": [{"size": SIZES, "others": [str], "first": ANY_INTEGER, "image": ANY_SIZE}],
+        "pictures?": [{"area": [NUMBER], "width": ANY_SIZE, "height": ANY_SIZE}],
+        "sound?": {"*": {"seconds": NUMBER, "real": SIZES}},
+    },
+    "sides?": {"*": {"tokens": [str], "words": [str], "word_of_token": SIZES}},
+}
+
+
+def check_header_fields(header: dict[str, Any], path: Path) -> None:
+    """Raise a FileError for the first field that is missing or of another kind than it must be."""
+    problem = next(_misfits(header, HEADER_FIELDS, ""), None)
+    if problem is not None:
+        raise FileError(
+            f"{path} is damaged: its header {problem}. Make the file again with seen.save(...)."
+        )
+
+
+def _misfits(value: Any, kind: Any, name: str) -> Iterator[str]:
+    if isinstance(kind, dict):
+        if not isinstance(value, dict):
+            yield f"must have an object as {name}, got {value!r:.60}"
+            return
+        if "*" in kind:
+            for field, entry in value.items():
+                yield from _misfits(entry, kind["*"], f"{name}[{field!r:.60}]")
+            return
+        for field, own in kind.items():
+            plain = field.removesuffix("?")
+            if plain in value:
+                yield from _misfits(value[plain], own, f"{name}.{plain}" if name else plain)
+            elif plain == field:
+                yield f"has no {plain!r}" + (f" in {name}" if name else "")
+    elif isinstance(kind, list):
+        if not isinstance(value, list):
+            yield f"must have a list as {name}, got {value!r:.60}"
+            return
+        for number, entry in enumerate(value):
+            yield from _misfits(entry, kind[0], f"{name}[{number}]")
+    elif not _is_of(kind, value):
+        yield f"must not have {value!r:.60} as {name}"
+
+
+def _is_of(kind: Any, value: Any) -> bool:
+    if isinstance(kind, list):
+        return isinstance(value, list) and all(_is_of(kind[0], x) for x in value)
+    if type(kind) is tuple:
+        return any(_is_of(one, value) for one in kind)
+    if isinstance(kind, range):
+        return isinstance(value, int) and not isinstance(value, bool) and value in kind
+    if kind is NUMBER:
+        return isinstance(value, int | float) and not isinstance(value, bool)
+    return value is None if kind is None else isinstance(value, kind)
+
+
 class StoredArrays(Mapping[str, Any]):
     """The arrays of a file by name; each is read, checked and unpacked when it is asked for.
 
@@ -116,6 +215,7 @@ class StoredArrays(Mapping[str, Any]):
         self, header: dict[str, Any], files: dict[str, Any], path: Path, verify: bool = False
     ) -> None:
         self.path, self._files, self._verify = path, files, verify
+        check_header_fields(header, path)
         self._how: dict[str, Any] = header.get("packing", {})
         self._contents: dict[str, Any] = header["contents"]
         self._checked: set[str] = set()
@@ -137,17 +237,18 @@ class StoredArrays(Mapping[str, Any]):
             return np.arange(number) * step + start
         if self._verify:
             self.verify(name)
-        return self.mapped(name)
+        with file_errors(self.path):
+            return self.mapped(name)
 
     def mapped(self, name: str) -> Any:
         """A stored array that no checksum is compared for: a part of it may be all that is read."""
         stored, how = self._files[name], self._how.get(name, {})
         if how.get("kind") == "cut":
-            return unpacked(np.asarray(stored), how)
+            with file_errors(self.path):
+                return unpacked(np.asarray(stored), how)
         return stored.decoded(partial(unpacked, how=how)) if how else stored
 
     def shape_of(self, name: str) -> tuple[int, ...]:
-        """The shape of an array, which is not read."""
         how = self._how.get(name, {})
         if how.get("kind") == "range":
             return (int(how["number"]),)
@@ -165,13 +266,11 @@ class StoredArrays(Mapping[str, Any]):
         self._checked.add(name)
 
     def verify_all(self) -> None:
-        """Compare every array with its checksum."""
         for name in self._files:
             self.verify(name)
 
     @property
     def nbytes(self) -> int:
-        """Bytes of all arrays in the file."""
         return sum(math.prod(x.shape) * x.dtype.itemsize for x in self._files.values())
 
     def __iter__(self) -> Iterator[str]:

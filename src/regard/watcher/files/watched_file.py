@@ -15,11 +15,10 @@ from numpy.typing import NDArray
 
 from regard.atomic_write import check_writable
 from regard.engine.call import Problem, ProblemLike, Requested, blocks, prepare
-from regard.engine.files import (
-    PROFILE_ARRAYS as PROFILE,
-)
+from regard.engine.files import PROFILE_ARRAYS as PROFILE
 from regard.engine.files import (
     BuildProblem,
+    check_facts,
     check_header,
     cost_from_header,
     file_errors,
@@ -52,14 +51,8 @@ if TYPE_CHECKING:
 
 
 FORMAT = "regard seen"
-
-
 VERSION = 2  # 1: arrays as they are, tokens in the header
-
-
 MAX_QUERY_SIZE_IN_MEMORY = 2**24  # numbers of a query above which it stays in the file
-
-
 EDGES = ("row_edges", "column_edges", "span_weights")
 
 
@@ -140,16 +133,14 @@ class StoredLayers:
         self._entries = {
             (LayerKey(x["part"], x["layer"]), x["sentence"]): x for x in header["layers"]
         }
+        with file_errors(path):  # of an older version there are no paths
+            self.paths: Mapping[str, LayerKey] = {
+                name: LayerKey(*key) for name, key in header.get("paths", {}).items()
+            }
 
     @property
     def layer_keys(self) -> tuple[LayerKey, ...]:
-        """Every layer, in the order of the file."""
         return tuple(dict.fromkeys(layer_key for layer_key, _ in self._entries))
-
-    @property
-    def paths(self) -> Mapping[str, LayerKey]:
-        """Layers by the paths of their modules; none in a file of an older version."""
-        return {path: LayerKey(*key) for path, key in self.header.get("paths", {}).items()}
 
     def prompt_tokens(self, part: str, sentence: int) -> int | None:
         """How many tokens of a part were given; None in a file of an older version."""
@@ -157,12 +148,10 @@ class StoredLayers:
         return given[sentence] if sentence < len(given) else None
 
     def has(self, layer_key: LayerKey, sentence: int) -> bool:
-        """Whether the file has this layer of this sentence."""
         return (layer_key, sentence) in self._entries
 
     @property
     def sentences(self) -> int:
-        """How many sentences went in together."""
         return int(self.header["sentences"])
 
     def recorded_bytes(self) -> MemoryUse:
@@ -174,19 +163,16 @@ class StoredLayers:
         """None: a file holds one text of those that its block saw."""
 
     def seconds_of_position(self, positions: int) -> float:
-        """Seconds between two positions of an encoder of sound."""
         if str(positions) not in self._sound:
             raise NotAskedError(f"the file does not say how long a position is: {SECONDS_HINT}.")
         return float(self._sound[str(positions)]["seconds"])
 
     def real_positions(self, positions: int, sentence: int) -> int:
-        """Positions of an encoder of sound that hear no padding."""
         real = self._sound.get(str(positions), {}).get("real", ())
         return int(real[sentence]) if sentence < len(real) else positions
 
     @cached_property
     def pictures(self) -> tuple[FramedPicture, ...]:
-        """The pictures, in the order of the model's images."""
         return tuple(
             self._picture(number, entry)
             for number, entry in enumerate(self._media.get("pictures", ()))
@@ -195,7 +181,6 @@ class StoredLayers:
     def image_grids(
         self, layer_key: LayerKey, sentence: int, size: Size | None = None
     ) -> tuple[ImageGrid, ...]:
-        """The grids of the images that a layer attends to."""
         if size is not None:
             return (last_keys(size, self._entries[layer_key, sentence]["keys"], sentence),)
         prefix, layers = f"{layer_key.part}.{layer_key.layer}.", self._media.get("layers", {})
@@ -224,10 +209,9 @@ class StoredLayers:
         return FramedPicture(picture, (left, top, right, bottom))
 
     def layer(self, layer_key: LayerKey, sentence: int) -> LayerObservation:
-        """The observation of a layer, made once."""
         key = (layer_key, sentence)
         if key not in self._made:
-            with file_errors("the file"):
+            with file_errors(self.arrays.path):
                 self._made[key] = self._layer(layer_key, sentence)
         return self._made[key]
 
@@ -260,10 +244,14 @@ class StoredLayers:
         if "map" in entry:
             shape = tuple(int(size) for size in entry["map"])
             derived["map"] = shape, partial(self._derived_map, prefix, names, shape)
-        return StoredFacts(self.arrays, facts, self._build is prepare, derived)
+        stored = StoredFacts(self.arrays, facts, self._build is prepare, derived)
+        shapes = {x: np.broadcast_to(np.float32(0), stored.fact_shape(x)) for x in stored}
+        check_facts(shapes, entry["keys"], ())
+        return stored
 
     def _derived_map(self, prefix: str, names: dict[str, str], shape: tuple[int, ...]) -> Array:
-        return derived_map(self._problem(prefix, names, prepare), shape)
+        with file_errors(self.arrays.path):
+            return derived_map(self._problem(prefix, names, prepare), shape)
 
     def _profile(self, names: dict[str, str]) -> StoredPart | None:
         if "profile.first" not in names:
@@ -272,14 +260,15 @@ class StoredLayers:
         def read() -> Profile:
             return Profile(*(np.asarray(self.arrays[names[f"profile.{x}"]]) for x in PROFILE))
 
-        return StoredPart(read)
+        return StoredPart(read, self.arrays.path)
 
     def _parts(self, prefix: str, names: dict[str, str]) -> tuple[ProblemLike, ...]:
         if prefix not in self.header["parts"]:
             return ()
         if any(f"part.0.{x}" not in names for x in ("query", "key")):
             raise FileError("the file promises query and key, but does not hold them.")
-        return (StoredPart(partial(self._problem, prefix, names, self._build)),)
+        make = partial(self._problem, prefix, names, self._build)
+        return (StoredPart(make, self.arrays.path),)
 
     def _problem(self, prefix: str, names: dict[str, str], build: BuildProblem) -> Problem:
         parts = {x: name for x, name in names.items() if x.startswith("part.")}
@@ -423,26 +412,21 @@ class StoredFacts(FactsLike):
 
     @property
     def on_device(self) -> bool:
-        """False: they are in a file."""
         return False
 
     @property
     def device_bytes(self) -> int:
-        """0: nothing is on a device."""
         return 0
 
     def fact_shape(self, name: str) -> tuple[int, ...]:
-        """The shape of a fact, which is not read."""
         if name in self._derived:
             return self._derived[name][0]
         return self._arrays.shape_of(self._names[name])
 
     def tensor(self, name: str) -> Array:
-        """The fact."""
         return self[name]
 
     def without(self, name: str) -> StoredFacts:
-        """All facts but one."""
         names = {other: x for other, x in self._names.items() if other != name}
         derived = {other: x for other, x in self._derived.items() if other != name}
         return StoredFacts(self._arrays, names, self._in_memory, derived)
@@ -462,20 +446,19 @@ class StoredPart:
 
     device_bytes = 0
 
-    def __init__(self, make: Callable[[], Any]) -> None:
-        self._make = make
+    def __init__(self, make: Callable[[], Any], path: Path) -> None:
+        self._make, self._path = make, path
 
     @cached_property
     def _part(self) -> Any:
-        return self._make()
+        with file_errors(self._path):
+            return self._make()
 
     def resolve(self) -> Profile:
-        """The profile, read once."""
         profile: Profile = self._part
         return profile
 
     def on_host(self) -> Problem:
-        """The problem in memory, or with its query and key in the file."""
         problem: Problem = self._part
         return problem
 

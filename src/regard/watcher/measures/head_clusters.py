@@ -60,7 +60,6 @@ class HeadClusters(TextDisplay):
     within: float
 
     def to_dict(self) -> dict[str, Any]:
-        """The clusters as JSON values."""
         return {
             "definition": DEFINITION,
             "within": self.within,

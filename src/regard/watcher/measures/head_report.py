@@ -45,11 +45,9 @@ class HeadRow:
     label: str
 
     def value(self, by: str) -> Any:
-        """A measure, or one of layer, head, label."""
         return self.measured[by] if by in MEASURES else getattr(self, by)
 
     def flat(self) -> dict[str, Any]:
-        """One line of a table."""
         line: dict[str, Any] = {"part": self.part, "layer": self.layer, "head": self.head}
         for name in MEASURES:
             line |= {name: self.measured[name], f"{name}_baseline": self.baseline[name]}
@@ -80,7 +78,6 @@ class HeadReport(TextDisplay):
         return HeadReport(tuple(rows), self.weighted)
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain lists and numbers, for JSON."""
         heads = []
         for row in self.rows:
             bands = [{"nearest": a, "farthest": b, "share": share} for a, b, share in row.distance]

@@ -149,7 +149,6 @@ class LinkAgreement(TextDisplay):
     misspelt: tuple[str, ...] = ()
 
     def row(self, label: str = ALL_LINKS, direction: str = FORWARD) -> LabelAgreement:
-        """The links of a label in a direction."""
         for row in self.rows:
             if (row.label, row.direction) == (label, direction):
                 return row
@@ -157,7 +156,6 @@ class LinkAgreement(TextDisplay):
         raise ArgumentError(f"label must be one of {labels}, got {label!r}.")
 
     def to_dict(self) -> dict[str, Any]:
-        """The agreement as JSON values."""
         rows = [
             vars(row) | {"accuracy_h": row.accuracy_h.tolist(), "best": row.best._asdict()}
             for row in self.rows
@@ -209,7 +207,6 @@ class _Trials:
     trials: list[tuple[str, str, int, int, Array]] = field(default_factory=list)
 
     def add(self, number: int, sentence: LinkedSentence, weights_hww: Array) -> None:
-        """The links of one sentence, both ways; a later word is hidden in a causal model."""
         rows_hww = weights_hww.copy()
         rows_hww[:, np.arange(len(sentence.words)), np.arange(len(sentence.words))] = -1
         best_hw = rows_hww.argmax(axis=-1)
@@ -223,7 +220,6 @@ class _Trials:
                 self.trials.append(trial)
 
     def rows(self, fewest: int) -> list[LabelAgreement]:
-        """Every label with links enough, and all links together."""
         rows = []
         counts = Counter(label for label, direction, *_ in self.trials)
         for label in [ALL_LINKS, *sorted(x for x in counts if counts[x])]:

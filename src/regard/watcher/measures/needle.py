@@ -86,7 +86,6 @@ class NeedleReport(TextDisplay):
     tokens: int
 
     def to_dict(self) -> dict[str, Any]:
-        """The report as JSON values."""
         return {
             "heads": [vars(head) | {"by_depth": list(head.by_depth)} for head in self.heads],
             "depths": list(self.depths),
@@ -164,7 +163,6 @@ class NeedleText:
         return seen, float((best == self.answer).mean())
 
     def scores(self, layer: LayerObservation) -> tuple[Array, Array]:
-        """copied_h and weight_h of a layer."""
         keys_hq = np.asarray(layer.top(1).keys[:, slice(*self.rows), 0])
         inside_hq = (keys_hq >= self.needle[0]) & (keys_hq < self.needle[1])
         hit_hq = inside_hq & (self.ids[np.maximum(keys_hq, 0)] == self.answer)

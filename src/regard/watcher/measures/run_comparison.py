@@ -66,7 +66,6 @@ class HeadDifference:
     measured: dict[str, tuple[float, float]]
 
     def to_dict(self) -> dict[str, Any]:
-        """The head as JSON values."""
         row = self.largest
         best = {"one": row.one._asdict(), "other": row.other._asdict()}
         largest = {"token": row.token, "positions": list(row.positions)} | best
@@ -93,7 +92,6 @@ class RunComparison(TextDisplay):
     definition: str = field(default=DEFINITION, repr=False)
 
     def to_dict(self) -> dict[str, Any]:
-        """The comparison as JSON values."""
         names = ("aligned", "one", "other")
         return {
             "definition": self.definition,
@@ -181,7 +179,6 @@ class LayerPair:
         return cls(key, one, other, (rows[0][some], rows[1][some]), columns, sizes)
 
     def differences(self) -> list[HeadDifference]:
-        """Every head of the layer."""
         one_hqk, other_hqk = self._weights(0), self._weights(1)
         distance_hq, usual = self._distances(one_hqk, other_hqk)
         heads = len(distance_hq)

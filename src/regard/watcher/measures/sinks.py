@@ -96,7 +96,6 @@ class SinkReport(TextDisplay):
         return tuple(head for head in self.heads if head.streaming)
 
     def mean(self, part: str) -> dict[str, AttentionShare]:
-        """Mean shares over the heads of a part."""
         own = [head for head in self.heads if head.part == part]
         means = {}
         for name in SHARES:
@@ -109,7 +108,6 @@ class SinkReport(TextDisplay):
         return means
 
     def to_dict(self) -> dict[str, Any]:
-        """The report as JSON values."""
         heads = [
             {"part": x.part, "layer": x.layer, "head": x.head, "streaming": x.streaming}
             | {name: both._asdict() for name, both in x.shares.items()}
@@ -185,7 +183,6 @@ class LayerShares:
 
     @classmethod
     def from_layer(cls, key: LayerKey, layer: LayerObservation) -> LayerShares:
-        """From what a layer received."""
         if layer.measures is None:
             raise NotAskedError("sinks need measures, and this file does not hold them.")
         received_hk = np.asarray(layer.received, np.float64)
@@ -197,7 +194,6 @@ class LayerShares:
 
     @property
     def named(self) -> bool:
-        """Whether tokens have names, and not numbers alone."""
         return bool(self.kinds)
 
     @property
@@ -206,7 +202,6 @@ class LayerShares:
         return None if self.band is None else even_shares(self.band)
 
     def heads(self, near: int) -> list[HeadSinks]:
-        """Every head's shares."""
         measures = self.layer.measures
         assert measures is not None  # checked by ``from_layer``
         columns: dict[str, tuple[Array, Array | None]] = {

@@ -63,7 +63,6 @@ class ImageGrid:
 
     @property
     def size(self) -> Size:
-        """Rows and columns."""
         return self.rows, self.columns
 
     def patch_query(self, patch: tuple[int, int]) -> tuple[int, int]:
@@ -87,7 +86,6 @@ class TokenGrid(NamedTuple):
 
     @property
     def tokens(self) -> int:
-        """The number of tokens."""
         return self.prefix + self.rows * self.columns
 
 

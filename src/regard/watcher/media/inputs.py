@@ -10,7 +10,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from regard.watcher.capture.modules import all_modules, module_config
+from regard.watcher.capture.modules import all_modules, attach_hook, is_traced, module_config
 
 if TYPE_CHECKING:
     from regard.watcher.capture.runs import ForwardRun
@@ -31,7 +31,6 @@ class MediaCall:
 
     @property
     def config(self) -> Any:
-        """The config of the module; None where it has none."""
         return getattr(self.module, "config", None)
 
     def shape(self, names: tuple[str, ...]) -> tuple[int, ...] | None:
@@ -42,11 +41,9 @@ class MediaCall:
         return None
 
     def has(self, *names: str) -> bool:
-        """Whether some of these arguments were given."""
         return any(self.arguments.get(name) is not None for name in names)
 
     def contains(self, module: Any) -> bool:
-        """Whether a module is part of the one that was called."""
         return any(other is module for other in self.module.modules())
 
 
@@ -56,23 +53,17 @@ class MediaInputs:
     def __init__(self, model: Any, runs: list[ForwardRun]) -> None:
         self.model, self._runs, self._thread = model, runs, threading.get_ident()
 
-    def __deepcopy__(self, memo: dict[int, Any]) -> Any:
-        """The same object: a model that is copied inside a block takes its hooks along."""
-        return self
-
     @contextmanager
     def attached(self) -> Iterator[None]:
-        """Note the arguments of the block's forwards."""
         with ExitStack() as cleanup:
             for module in [] if self.model is None else _models(self.model):
-                hook = module.register_forward_hook(self._ended, with_kwargs=True)
-                cleanup.callback(hook.remove)
+                cleanup.callback(attach_hook(module, "forward", self._ended, with_kwargs=True))
             yield
 
     def _ended(
         self, module: Any, arguments: tuple[Any, ...], keywords: dict[str, Any], output: Any
     ) -> None:
-        if threading.get_ident() != self._thread or not self._runs:
+        if is_traced() or threading.get_ident() != self._thread or not self._runs:
             return
         call = MediaCall(module, _named(module, arguments, keywords))
         if call.has(*IMAGES, *SOUND, ENCODED):

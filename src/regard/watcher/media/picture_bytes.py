@@ -71,7 +71,6 @@ class PictureBytes:
 
     @property
     def mime(self) -> str:
-        """The media type."""
         return "image/png" if self.data.startswith(PNG) else "image/jpeg"
 
     @property
@@ -106,9 +105,15 @@ def pillow_image(data: bytes, name: str = "the picture") -> Any:
     try:
         image = Image.open(io.BytesIO(data))
         image.load()
-    except (UnidentifiedImageError, OSError, SyntaxError, ValueError) as error:
-        reason = "it cannot be read as one" if isinstance(error, UnidentifiedImageError) else error
-        raise FileError(f"{name} must be an image, and {reason}.") from None
+    except Image.DecompressionBombError:
+        most = 2 * (Image.MAX_IMAGE_PIXELS or 0)
+        raise FileError(
+            f"{name} must be an image of at most {most:,} pixels, got more: make it smaller."
+        ) from None
+    except UnidentifiedImageError:
+        raise FileError(f"{name} must be an image, and it cannot be read as one.") from None
+    except (OSError, SyntaxError, ValueError, MemoryError) as error:
+        raise FileError(f"{name} must be an image, and it is damaged: {error}.") from None
     return image
 
 

@@ -135,7 +135,6 @@ class WordTimes(TextDisplay):
     seconds: float
 
     def to_dict(self) -> dict[str, Any]:
-        """Words, heads and seconds of a position, ready for JSON."""
         return {
             "words": [word._asdict() for word in self.words],
             "heads": [head._asdict() for head in self.heads],
