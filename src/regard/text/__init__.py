@@ -1,1 +1,1 @@
-"""TEXT -> TOKENS -> WORDS."""
+"""Text to tokens and words."""

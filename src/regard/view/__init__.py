@@ -1,4 +1,4 @@
-"""Something to look at, made of any result: text, a picture, a page, a worksheet.
+"""Results to look at: as text, a picture, a page, a worksheet.
 
 ``RENDERERS`` says which function draws which type in which form. Both are named by their path, so
 that looking one up imports that one alone (``regard.display.render``).

@@ -1,1 +1,1 @@
-"""Attention of any Hugging Face model, recorded while the model runs unchanged."""
+"""Attention of any PyTorch program, recorded while the model runs unchanged."""
