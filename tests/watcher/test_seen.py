@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -248,11 +249,12 @@ def test_a_failed_save_leaves_the_old_file(decoder, tmp_path, monkeypatch):
     path = tmp_path / "run.regard"
     path.write_bytes(b"old")
 
-    def fail(arrays, draft, metadata):
-        draft.write_bytes(b"half")
-        raise OSError(28, "No space left on device")
+    class FullDisk(io.FileIO):
+        def write(self, content):
+            super().write(content[:10])
+            raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("safetensors.numpy.save_file", fail)
+    monkeypatch.setattr(Path, "open", lambda draft, mode: FullDisk(draft, mode))
     with pytest.raises(FileError) as error:
         decoder.save(path)
     assert str(error.value) == (
