@@ -36,11 +36,11 @@ def test_what_is_not_installed_is_a_reason(monkeypatch):
 
 def test_an_old_triton_is_a_reason(monkeypatch):
     monkeypatch.setattr("importlib.util.find_spec", lambda name: object())
-    monkeypatch.setattr(tensors, "version", lambda name: "3.2.0")
+    monkeypatch.setattr("importlib.metadata.version", lambda name: "3.2.0")
     assert tensors.reasons_against_triton() == [
         "triton must be 3.3 or later, got 3.2.0: pip install -U triton"
     ]
-    monkeypatch.setattr(tensors, "version", lambda name: "3.10.0+git1")
+    monkeypatch.setattr("importlib.metadata.version", lambda name: "3.10.0+git1")
     assert tensors.reasons_against_triton() == []
 
 

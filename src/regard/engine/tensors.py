@@ -10,7 +10,6 @@ import importlib.util
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any, TypeGuard
 
@@ -189,6 +188,8 @@ def reasons_against_triton() -> list[str]:
     """Reasons against the installed triton, if any."""
     if importlib.util.find_spec("triton") is None:
         return ["triton is not installed: pip install triton"]
+    from importlib.metadata import version  # 20 ms: it imports the modules of e-mail
+
     installed = version("triton")
     if tuple(int(part) for part in installed.split(".")[:2]) < MIN_TRITON_VERSION:
         return [f"triton must be 3.3 or later, got {installed}: pip install -U triton"]

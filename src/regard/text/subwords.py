@@ -23,7 +23,7 @@ UNKNOWN_PENALTY = 10.0  # below the lowest score of all pieces
 USER_DEFINED_SCORE = -0.1  # above that of any normal piece
 UNKNOWN_SURFACE = " \u2047 "
 REPLACEMENT = "\ufffd"
-_FLOAT32 = struct.Struct("f")
+_FLOAT32 = struct.Struct("<f")
 
 
 def fields(data: bytes) -> Iterator[tuple[int, int | bytes]]:
@@ -283,6 +283,12 @@ class UnigramModel:
 
 
 def _piece(data: bytes) -> tuple[str, float, int]:
+    # Nearly all pieces are a short text, a score and perhaps a type, in this order.
+    stop = 2 + data[1]
+    if data[0] == 0x0A and stop < 0x82 and data[stop : stop + 1] == b"\x15":
+        kind = data[stop + 6] if len(data) == stop + 7 and data[stop + 5] == 0x18 else NORMAL
+        if len(data) == stop + 5 or kind != NORMAL:
+            return data[2:stop].decode("utf-8"), _FLOAT32.unpack_from(data, stop + 1)[0], kind
     piece, score, kind = "", 0.0, NORMAL
     for number, value in fields(data):
         if number == 1 and isinstance(value, bytes):

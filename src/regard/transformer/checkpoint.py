@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import json
 import mmap
+import threading
 import zlib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import asdict, fields
 from pathlib import Path
 from typing import Any
@@ -61,13 +63,14 @@ def load_model(folder: str | Path | None = None) -> Transformer:
         )
     description = load_description(path)
     config = _config(description, path / DESCRIPTION)
-    tokenizer, roles = UnigramModel.from_file(path / TOKENS), load_roles(path)
-    if tokenizer.vocabulary > config.vocabulary:
-        raise FileError(
-            f"{path / TOKENS} must have at most {config.vocabulary} pieces, got "
-            f"{tokenizer.vocabulary}: check that the tokens and the parameters belong together."
-        )
-    parameters = map_parameters(path / PARAMETERS, config, description.get("checksum"))
+    with checksum_compared(path / PARAMETERS, config, description.get("checksum")):
+        tokenizer, roles = UnigramModel.from_file(path / TOKENS), load_roles(path)
+        if tokenizer.vocabulary > config.vocabulary:
+            raise FileError(
+                f"{path / TOKENS} must have at most {config.vocabulary} pieces, got "
+                f"{tokenizer.vocabulary}: check that the tokens and the parameters belong together."
+            )
+        parameters = map_parameters(path / PARAMETERS, config)
     return Transformer.from_parameters(config, parameters, tokenizer, description, roles)
 
 
@@ -76,26 +79,44 @@ def load_parameters(folder: Path) -> tuple[Config, Parameters]:
     path = model_folder(folder)
     description = load_description(path)
     config = _config(description, path / DESCRIPTION)
-    parameters = map_parameters(path / PARAMETERS, config, description.get("checksum"))
+    with checksum_compared(path / PARAMETERS, config, description.get("checksum")):
+        parameters = map_parameters(path / PARAMETERS, config)
     return config, {name: np.array(x, np.float32) for name, x in parameters.items()}
 
 
-def map_parameters(path: Path, config: Config, expected: Any = None) -> dict[str, Matrix]:
+def map_parameters(path: Path, config: Config) -> dict[str, Matrix]:
     """Every parameter of a config by name: float32 arrays, and int8 matrices as they are on disk.
 
     The arrays cannot be written to, and stay valid when another file takes this one's name.
-    ``expected`` is the checksum, which models of earlier versions lack.
     """
-    mapped = _map(path)
-    stored, shapes = _tensors(path, mapped), parameter_shapes(config)
-    parameters = {name: _parameter(stored, name, shape) for name, shape in shapes.items()}
-    # All of the file is read here: 38 MB take 10 ms, and a reading touches most of it anyway.
-    if expected is not None and expected != (found := checksum(mapped, config)):
-        raise FileError(
-            f"{path} must have the checksum {expected} that {DESCRIPTION} gives, got {found}: one "
-            "of the two is damaged or of another model; copy or export the model again."
+    stored, shapes = _tensors(path, _map(path)), parameter_shapes(config)
+    return {name: _parameter(stored, name, shape) for name, shape in shapes.items()}
+
+
+@contextmanager
+def checksum_compared(path: Path, config: Config, expected: Any) -> Iterator[None]:
+    """Compare the checksum of parameters while a block runs; models of before 0.2 have none.
+
+    On a thread, since zlib lets others run meanwhile: 38 MB take as long as reading the tokens.
+    """
+    found: list[str] = []
+    thread = None
+    if expected is not None and path.is_file():
+        mapped = _map(path)
+        thread = threading.Thread(
+            target=lambda: found.append(checksum(mapped, config)), daemon=True
         )
-    return parameters
+        thread.start()
+    try:
+        yield
+    finally:  # after an error too: a file that is cut short under a map ends the process
+        if thread is not None:
+            thread.join()
+    if found and found != [expected]:
+        raise FileError(
+            f"{path} must have the checksum {expected} that {DESCRIPTION} gives, got {found[0]}: "
+            "one of the two is damaged or of another model; copy or export the model again."
+        )
 
 
 def checksum(mapped: mmap.mmap | bytes, config: Config) -> str:

@@ -14,17 +14,13 @@ from regard.blas import one_blas_thread
 from regard.display import NotebookDisplay, render
 from regard.engine.call import carried_norms, check_weighted
 from regard.errors import ArgumentError, check_callable, suggest_keywords
-from regard.experiments.because import ScoreDecomposition
 from regard.experiments.changes import ChangeableText, Progress
-from regard.experiments.effects import Effects
-from regard.experiments.experiment import Experiment
 from regard.experiments.selection import PARTS, check_number, check_part
 from regard.heads.links import CAUTION, Link, WordLinks
 from regard.progress import late_bar
 from regard.text.english import foreign_words
 from regard.text.tokens import unknown_characters
 from regard.text.words import TokenizedText, to_words, tokenized_text
-from regard.transformer import experiment as experiments
 from regard.transformer.alignment import Alignment, align
 from regard.transformer.combine import Mixed, average, average_of_heads, rollout, value_weighted
 from regard.transformer.config import START
@@ -32,14 +28,17 @@ from regard.transformer.highlight import Highlight, find_links, highlight, word_
 from regard.transformer.intervention import Intervention, in_turn
 from regard.transformer.layers import Attention
 from regard.transformer.model import AttentionCall, Decoded, Encoded, Transformer
-from regard.transformer.residual import ResidualRun, Vectors
 from regard.transformer.search import OnStep, Search, encode_sources, search_encoded
 from regard.transformer.translation import Translation, run_batches, translate_one
 from regard.typing import Array
 
 if TYPE_CHECKING:
     from regard.engine.observation import Observation
+    from regard.experiments.because import ScoreDecomposition
+    from regard.experiments.effects import Effects
+    from regard.experiments.experiment import Experiment
     from regard.textbook.steps import Steps
+    from regard.transformer.residual import ResidualRun, Vectors
     from regard.view.figure.picture import Picture
 
 ENGLISH = "English"
@@ -217,6 +216,8 @@ class Reading(ChangeableText, NotebookDisplay):
             Called with the number of heads done and of all; by default a bar is shown after a
             while.
         """
+        from regard.transformer import experiment as experiments  # not needed to read a sentence
+
         check_callable("progress", progress)
         if progress is not None:
             return experiments.effects(self, of, against, progress)
@@ -239,6 +240,8 @@ class Reading(ChangeableText, NotebookDisplay):
         layer), the largest first; ``because`` of the result opens one of them further. With
         ``against`` it is why the score on ``other`` is larger than that on a third word.
         """
+        from regard.transformer import experiment as experiments
+
         check_part(part)
         at = self._layer(layer), self._head(head)
         return experiments.because(self, word, other, *at, part=part, against=against)
@@ -337,7 +340,10 @@ class Reading(ChangeableText, NotebookDisplay):
     @property
     def experiment(self) -> Experiment:
         """An experiment on this reading, in which nothing is changed yet."""
-        return Experiment(experiments.READING_ADAPTER, self, self)
+        from regard.experiments.experiment import Experiment
+        from regard.transformer.experiment import READING_ADAPTER
+
+        return Experiment(READING_ADAPTER, self, self)
 
     def reread(self, *sentences: str) -> tuple[Reading, ...]:
         """Other sentences, read by the same model in the same way."""
@@ -404,6 +410,8 @@ class Reading(ChangeableText, NotebookDisplay):
     @cached_property
     def _exact(self) -> ResidualRun:
         """The run in float64, for its input vectors."""
+        from regard.transformer.residual import ResidualRun  # not needed to read a sentence
+
         return ResidualRun.from_reading(self)
 
     def _texts(self, part: str) -> tuple[TokenizedText, TokenizedText]:
