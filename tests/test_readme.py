@@ -25,7 +25,8 @@ refresh = load_refresh()
 
 
 PARTS = [
-    (page, part)
+    # The walks take two interpreters, one of them with torch.
+    pytest.param(page, part, marks=[pytest.mark.nightly] if part == "walks" else [])
     for page in refresh.PAGES
     for part in re.findall(r"<!-- (\w+) -->", page.read_text())
 ]

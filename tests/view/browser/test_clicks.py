@@ -81,6 +81,9 @@ def test_a_cell_of_the_read_view(page, open_read, until):
     fetched: list[str] = []
     open_read(page, **{"as": "map"})
     page.wait_for_selector(".heat")
+    # The small pictures of all heads come after the first one, and are drawn in the next frame.
+    page.wait_for_load_state("networkidle")
+    until(page, "new Promise((done) => requestAnimationFrame(() => setTimeout(() => done(true))))")
     page.on("request", lambda request: fetched.append(request.url))
     # The shades of the sentence depend on the cell; nothing else above the picture does.
     still = [".heads", ".main .controls", ".sentence", ".offers", ".links", ".main .title"]
