@@ -3,7 +3,6 @@
 A packed function takes sequences of different lengths end to end, (tokens, head, feature), and
 where each of them begins; a paged one takes keys and values in pages of a pool, and a table of the
 pages of each sequence. As functions of (batch, head, token, feature) they are checked like others.
-PyTorch modules become functions of x: self-attention, or the attention inside a block.
 """
 
 from __future__ import annotations
@@ -17,10 +16,8 @@ from typing import Any
 
 import numpy as np
 
-from regard.checker.projections import first_layer, output_layer
 from regard.checker.signatures import ROLE_BY_NAME, ROLE_NAMES, main_role
 from regard.errors import ArgumentError
-from regard.typing import Array
 
 PACKED_NAMES = {
     "query starts": "cu_seqlens_q cu_seqlens cu_seq_q cu_seqlens_query cu_seqlens_qo q_cu_seqlens "
@@ -192,64 +189,3 @@ def array_module(array: Any) -> Any:
     """The module of an array's functions: numpy, torch or jax.numpy."""
     name = type(array).__module__.split(".")[0]
     return importlib.import_module({"torch": "torch", "numpy": "numpy"}.get(name, "jax.numpy"))
-
-
-def is_module(function: Callable[..., Any]) -> bool:
-    """Whether this is a PyTorch module, without importing PyTorch."""
-    return any(kind.__module__.startswith("torch.nn.modules") for kind in type(function).__mro__)
-
-
-def as_self_attention(module: Any) -> Callable[..., Any]:
-    """nn.MultiheadAttention as a function of x (batch, token, feature)."""
-
-    def attention(x: Any, attn_mask: Any = None, key_padding_mask: Any = None) -> Any:
-        x = x if module.batch_first else x.transpose(0, 1)
-        output, weights = module(
-            x, x, x, attn_mask=attn_mask, key_padding_mask=key_padding_mask, need_weights=True
-        )
-        return (output if module.batch_first else output.transpose(0, 1)), weights
-
-    return attention
-
-
-def has_norms(module: Any) -> bool:
-    """Whether the module contains a norm, so that its matrices are not multiplied with x itself."""
-    return any("norm" in type(child).__name__.lower() for child in module.modules())
-
-
-class BlockInside:
-    """The attention inside a block: what its output layer gets, and what its first layer gets.
-
-    Whatever stands around the attention, a norm, the input added, a feed-forward layer, takes no
-    part in the comparison.
-    """
-
-    def __init__(self, module: Any, call: Callable[..., Any]) -> None:
-        self.module, self.call = module, call
-        self.first, self.last = first_layer(module), output_layer(module)
-
-    @property
-    def usable(self) -> bool:
-        return self.first is not None and self.last is not None
-
-    def attention(self, x: Any, **options: Any) -> Any:
-        return self._captured(self.last, x, **options)
-
-    def entry(self, x: Array) -> Array:
-        """The input of the layer that gives the query, in float64."""
-        import torch
-
-        dtype = next(self.module.parameters()).dtype
-        with torch.no_grad():
-            captured = self._captured(self.first, torch.as_tensor(x).to(dtype))
-        array: Array = captured.double().numpy()
-        return array
-
-    def _captured(self, layer: Any, x: Any, **options: Any) -> Any:
-        inputs: list[Any] = []
-        handle = layer.register_forward_pre_hook(lambda _, args: inputs.append(args[0]))
-        try:
-            self.call(x, **options)
-        finally:
-            handle.remove()
-        return inputs[0].detach()

@@ -38,7 +38,7 @@ from regard.checker.compare import (
     result_kinds,
     rounded,
 )
-from regard.checker.conventions import CallingConvention, mask_shapes
+from regard.checker.conventions import WINDOW_FORMS, CallingConvention, mask_shapes
 from regard.checker.mistakes import Mistake
 from regard.checker.prepare import Features
 from regard.engine.tensors import to_float64, to_library
@@ -191,6 +191,7 @@ class BoundFunction:
     function: Callee
     convention: CallingConvention
     trials: dict[tuple[str, ...], Trial] = field(default_factory=dict)
+    sizes: tuple[Sizes, ...] = ()  # other than those of the probes
 
     def with_convention(self, convention: CallingConvention) -> BoundFunction:
         """The same function called in another way, with the same memory of trials."""
@@ -209,7 +210,8 @@ class BoundFunction:
         arrays = convention.arrays(case)
         values = convention.options(case) | arrays
         library, dtype = convention.library, convention.dtype
-        return Call(library, dtype, values, tuple(arrays), roles.leading, roles.names)
+        names = roles.names | roles.sources
+        return Call(library, dtype, values, tuple(arrays), roles.leading, names)
 
     def trial(self, probe: Probe, sizes: Sizes) -> Trial | None:
         """One trial, made once; None where this convention cannot express the probe."""
@@ -219,7 +221,10 @@ class BoundFunction:
         convention = self.convention
         mask = f"{convention.mask_form} {convention.mask_shape}" if case.mask is not None else ""
         padding = convention.pad_form if case.lengths is not None else ""
-        key = (probe.name, sizes.text, mask, padding)
+        required = convention.roles.required
+        scale = f"{convention.scale_divides}" if case.scale or "scale" in required else ""
+        window = f"{convention.window_form}" if case.window or "window" in required else ""
+        key = (probe.name, sizes.text, mask, padding, scale, window)
         if key in self.trials:
             # The call was the same, but this convention may read another meaning into it.
             return replace(self.trials[key], case=case)
@@ -230,7 +235,7 @@ class BoundFunction:
 
     def probe_trials(self, probe: Probe) -> Iterator[Trial]:
         """The trials of one probe at every size that the convention can express."""
-        for sizes in PROBE_SIZES:
+        for sizes in self.sizes or probe.sizes:
             trial = self.trial(probe, sizes)
             if trial is not None:
                 yield trial
@@ -354,7 +359,8 @@ class Candidate:
         """The probe's inputs, the smallest first."""
         if not self.features.covers(probe, self.convention):
             return
-        for sizes in SIZES_ASCENDING:
+        ascending = (*SIZES_ASCENDING, *(self.bound.sizes or probe.sizes[:1]))
+        for sizes in ascending if probe.sizes is PROBE_SIZES else self.bound.sizes or probe.sizes:
             case = self.bound.fit(probe, sizes) if not probe.needs or sizes.k > 1 else None
             if case is not None:
                 yield case
@@ -388,12 +394,12 @@ class Candidate:
 
 
 def working_layouts(
-    function: Callee, conventions: list[CallingConvention]
+    function: Callee, conventions: list[CallingConvention], sizes: tuple[Sizes, ...] = ()
 ) -> tuple[list[Candidate], list[tuple[CallingConvention, str]]]:
     """The conventions that give any plain result, and the errors of the others."""
     working, refused = [], []
     for convention in conventions:
-        bound = BoundFunction(function, convention)
+        bound = BoundFunction(function, convention, sizes=sizes)
         candidates = [_plain_candidate(bound.with_convention(c)) for c in _mask_forms(convention)]
         answering = [c for c in candidates if c.successful]
         if answering:
@@ -407,7 +413,9 @@ def working_layouts(
 
 
 def _mask_forms(convention: CallingConvention) -> list[CallingConvention]:
-    """The convention, or one for each form and shape of a mask that the function requires."""
+    """The convention, or one for each form of a mask or window that the function requires."""
+    if "window" in convention.roles.required:
+        return [replace(convention, window_form=form) for form in WINDOW_FORMS]
     if "mask" not in convention.roles.required:
         return [convention]
     forms = ("added",) if convention.roles.added else ("bool", "added")

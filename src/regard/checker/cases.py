@@ -54,6 +54,7 @@ class Case(AttentionInputs):
     mask: Array | None = None  # never a function: the function under test takes arrays
     x: Array | None = None
     matrices: tuple[Array, ...] = ()
+    others: tuple[Array, ...] = ()  # what a module gets besides x
     cached: int = 0  # number of leading keys that are passed as those of earlier calls
     slopes: Array | None = None  # of a bias that grows with the distance, one per head
 
@@ -68,7 +69,7 @@ class Case(AttentionInputs):
         result = blake2b(digest_size=16)
         for field in fields(self):
             value = getattr(self, field.name)
-            for entry in value if field.name == "matrices" else (value,):
+            for entry in value if field.name in ("matrices", "others") else (value,):
                 is_array = isinstance(entry, np.ndarray)
                 text = f"{entry.dtype} {entry.shape}" if is_array else repr(entry)
                 result.update(f"{field.name} {text} ".encode())
@@ -167,6 +168,15 @@ WIDE = Sizes(2, 3, 5, 5, 6, 6)
 # As many tokens as features: the only place where a key that was not transposed fits.
 TOKENS_AS_FEATURES = Sizes(2, 3, 4, 4, 4, 4)
 PROBE_SIZES = (CROSS, SQUARE, NARROW, PLAIN, WIDE, TOKENS_AS_FEATURES)
+# Longer than any usual tile, and not a multiple of one.
+LONG_SIZES = (Sizes(1, 2, 3, 333, 4, 6), Sizes(1, 2, 333, 333, 4, 4))
+# For kernels that take multiples of 16, 64 or 128 alone.
+KERNEL_SIZES = (
+    Sizes(2, 3, 16, 32, 16, 16),
+    Sizes(1, 2, 64, 128, 64, 64),
+    Sizes(1, 2, 128, 384, 64, 64),
+    Sizes(1, 2, 384, 384, 64, 64),
+)
 SIZES_ASCENDING = (
     Sizes(1, 1, 1, 1, 1, 1),
     Sizes(1, 1, 1, 2, 1, 1),
@@ -188,6 +198,7 @@ class Probe:
     needs: tuple[str, ...]
     build: Callable[[Sizes], Case]
     every_size: bool = False  # asked at every size, not only at the first that fits
+    sizes: tuple[Sizes, ...] = PROBE_SIZES
 
     @property
     def feature(self) -> str:
@@ -272,6 +283,7 @@ def _grouped(sizes: Sizes) -> Case:
 PROBES = (
     Probe("plain", (), draw, every_size=True),
     Probe("large scores", (), _large),
+    Probe("long", (), draw, sizes=LONG_SIZES),
     Probe("mask", ("mask",), _build(2, mask=_mask)),
     Probe("mask, large scores", ("mask",), _build(3, 30.0, mask=_mask)),
     Probe("added mask", ("mask", "added"), _build(5, mask=_added_mask)),

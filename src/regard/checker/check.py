@@ -5,7 +5,8 @@ The module docstring of ``explain`` describes the five steps of a check; this on
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+import re
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -18,7 +19,7 @@ from regard.checker.calls import (
     LocalFunction,
     working_layouts,
 )
-from regard.checker.cases import PROBES, seeded
+from regard.checker.cases import KERNEL_SIZES, PROBES, Sizes, seeded
 from regard.checker.compare import (
     UNKNOWN_KIND,
     Reference,
@@ -35,8 +36,8 @@ from regard.checker.explain import (
     LIKELY,
     NAMELESS,
     Verdict,
-    accept_hiding_mask,
     explain,
+    explain_for_equal_lengths,
     explain_grouped_heads,
 )
 from regard.checker.mistakes import FEATURE_MISTAKES, single_mistakes
@@ -71,6 +72,12 @@ COMPLEX_RESULT = "complex numbers returned"
 EMPTY_ROW_NAN = "a row that may see nothing gives NaN"
 EMPTY_ROW_UNIFORM = "a row that may see nothing gives a uniform row"
 REPEATED_CALLS = 3
+MAX_REASONS = 3
+SIZE_PATTERN = r"(?i)multiple|divi|power of|block|assert|must be|support|seqlen|head.?dim|%"
+HOW_TO_WRAP = (
+    "Say how it is called with --signature 'q k v as bhtd', or add a function to the file and check "
+    "that: def attention(q, k, v): return {name}(...)  # arrays (batch, head, token, feature)"
+)
 SCORES_OF_ZERO = changed(score=lambda *arrays: np.zeros_like(dot_products(*arrays)))
 EQUAL_WEIGHTS = (
     "its matrices give every key the same weight, so that its results show nothing of the scores: "
@@ -163,15 +170,42 @@ def _first_verdict(
 ) -> Report:
     """The verdict in the first library and dtype that gives results, or what was tried."""
     tried: dict[tuple[str, str, str], str] = {}
-    for conventions in prepared.groups():
-        working, refused = working_layouts(prepared.function, conventions)
-        if working:
-            return judge(prepared, name, working, features, fresh_seed)
-        for convention, why in refused:  # the same error in another dtype says nothing new
-            key = (convention.library, convention.layout, why)
-            tried.setdefault(key, describe(convention, name))
-    reasons = (f"{description}: {why}" for (_, _, why), description in tried.items())
-    return Report(name, UNKNOWN, tried=tuple(reasons))
+    for variant, sizes in _ways_to_ask(prepared, tried):
+        for conventions in variant.groups():
+            working, refused = working_layouts(variant.function, conventions, sizes)
+            if working:
+                return judge(variant, name, working, features, fresh_seed)
+            for convention, why in refused:  # the same error in another dtype says nothing new
+                key = (convention.library, convention.layout, why)
+                tried.setdefault(key, describe(convention, name))
+    return Report(name, UNKNOWN, tried=_reasons(name, tried))
+
+
+def _ways_to_ask(
+    prepared: PreparedFunction, tried: Collection[tuple[str, str, str]]
+) -> Iterator[tuple[PreparedFunction, tuple[Sizes, ...]]]:
+    """The function, with a mask in every call where None raises, and with sizes of kernels.
+
+    ``tried`` is filled meanwhile: only refusals that speak of sizes lead to those of kernels.
+    """
+    yield prepared, ()
+    roles = prepared.roles
+    optional = [role for role in ("mask", "padding") if roles.has(role)]
+    if optional and not set(optional) <= set(roles.required):
+        required = replace(roles, required=(*roles.required, *optional))
+        yield replace(prepared, roles=required), ()
+    if tried and any(re.search(SIZE_PATTERN, why) for _, _, why in tried):
+        yield prepared, KERNEL_SIZES
+
+
+def _reasons(name: str, tried: dict[tuple[str, str, str], str]) -> tuple[str, ...]:
+    """What was tried, each error once; one sentence where every call ended in the same."""
+    errors = list(dict.fromkeys(why for _, _, why in tried))
+    if len(errors) == 1 or any(error.startswith("NotImplementedError") for error in errors):
+        return (f"{name} raises {errors[0]}",)
+    by_error = {why: text for (_, _, why), text in reversed(tried.items())}
+    reasons = [f"{by_error[why]}: {why}" for why in errors[:MAX_REASONS]]
+    return (*reasons, HOW_TO_WRAP.format(name=name))
 
 
 def judge(
@@ -195,7 +229,9 @@ def judge(
         sizes = layouts[0].successful[0].case.sizes.text
         same = Finding("values", FAIL, "what came back is what went in", input=sizes)
         return _certainly_wrong(layouts[0], name, returned_input, same)
-    verdict = accept_hiding_mask(explain(layouts, features))
+    verdict = explain(layouts, features)
+    if verdict.explanation is None or _fails_otherwise(verdict):
+        verdict = explain_for_equal_lengths(layouts, features) or verdict
     if verdict.explanation == CORRECT and verdict.missing:
         return _unanswered(prepared, name, verdict)
     if verdict.explanation == CORRECT and _ignores_scores(verdict.candidate):
@@ -223,6 +259,13 @@ def judge(
         caveats=caveats,
         departure=_first_departure(departing) if wrong else None,
     )
+
+
+def _fails_otherwise(verdict: Verdict) -> bool:
+    """Whether a function that gives every answer rightly is wrong for some other lengths."""
+    if verdict.explanation != CORRECT or not verdict.candidate.convention.separate:
+        return False
+    return matches_specification(verdict.candidate, "values", [PROBES[0]]).status == FAIL
 
 
 def _certainly_wrong(candidate: Candidate, name: str, mistake: str, finding: Finding) -> Report:
@@ -312,7 +355,7 @@ def _find_returned_input(candidate: Candidate) -> str:
 def _findings(verdict: Verdict, repeated: Finding) -> Iterator[Finding]:
     """Every property, in the order of the report."""
     candidate = verdict.candidate
-    special = ("large scores", "empty rows", "grouped heads")
+    special = ("large scores", "empty rows", "grouped heads", "long")
     usual = [p for p in PROBES if not any(x in p.name or x in p.needs for x in special)]
     large = [p for p in PROBES if "large scores" in p.name]
     empty = [p for p in PROBES if p.is_about_empty_rows]
@@ -323,6 +366,7 @@ def _findings(verdict: Verdict, repeated: Finding) -> Iterator[Finding]:
     yield batch_independence(candidate)
     yield permutation_of_keys(candidate)
     yield matches_specification(candidate, "large scores", large)
+    yield matches_specification(candidate, "long input", [p for p in PROBES if p.name == "long"])
     yield matches_specification(candidate, "empty rows", empty)
     yield matches_specification(candidate, "grouped heads", grouped)
     yield from _overflow(candidate)
@@ -429,8 +473,12 @@ def _notes(verdict: Verdict, layouts: list[Candidate]) -> Iterator[str]:
         yield f"With fewer queries than keys its causal mask takes the queries for the {corner}."
     if verdict.explanation is not None and not verdict.explanation[0]:
         yield from _other_layouts(candidate, layouts)
+    if convention.equal_lengths:
+        yield "It is right for self-attention: with as many queries as keys, and not otherwise."
+    if convention.roles.has("scale") and convention.scale_divides:
+        yield "Its scale is a divisor of the scores."
     if candidate.refused:
-        yield f"It ended in an exception for: {', '.join(sorted(candidate.refused))}."
+        yield f"Not asked, since it ended in an exception: {', '.join(sorted(candidate.refused))}."
 
 
 def _other_layouts(candidate: Candidate, layouts: list[Candidate]) -> Iterator[str]:

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from regard.checker.cases import Case, draw_projected, join_heads
-from regard.checker.projections import Projections
+from regard.checker.reading import Reading, pack_source
 from regard.checker.signatures import ARRAYS, Roles
 from regard.textbook.stages import Trace
 from regard.typing import Array
@@ -24,7 +24,9 @@ DTYPES = ("float64", "float32", "float16", "bfloat16")
 # The distance from 1 to the next number.
 EPSILONS = {"float64": 2.0**-52, "float32": 2.0**-23, "float16": 2.0**-10, "bfloat16": 2.0**-7}
 LAYOUTS = {
-    "qkv": ("bhtd", "bthd", "btd", "thd", "tbd", "td"),
+    "qkv": ("bhtd", "bthd", "btd", "thd", "tbd", "td", "bhdt", "tbhd", "bhtd shared"),
+    "packed": ("bt3hd", "3bhtd", "b3htd"),
+    "pair": ("bt2hd",),
     "xw": ("btd", "td"),
     "x": ("btd", "tbd", "td"),
 }
@@ -36,6 +38,15 @@ AXES = {
     "thd": "(token, head, feature)",
     "tbd": "(token, batch, feature)",
     "td": "(token, feature)",
+    "bdt": "(batch, feature, token)",
+    "bptd": "(batch, plane, token, feature)",
+    "bhdt": "(batch, head, feature, token)",
+    "tbhd": "(token, batch, head, feature)",
+    "bt3hd": "(batch, token, 3, head, feature)",
+    "3bhtd": "(3, batch, head, token, feature)",
+    "b3htd": "(batch, 3, head, token, feature)",
+    "bt2hd": "(batch, token, head, feature), (batch, token, 2, head, feature)",
+    "bhtd shared": "(batch, head, token, feature), key and value (batch, token, feature)",
 }
 # The forms in which a mask of visible keys can be handed to a function, and its shapes: full, b1qk,
 # bqk, qk, and for masks of keys alone b11k, b1k, bk, k.
@@ -46,8 +57,12 @@ MASK_FORMS = {
     "hides": "True hides",
     "ones hide": "1 hides, 0 does not",
 }
+# A window as a pair of sides, or as one number: of both sides, of words before with or without
+# the word itself.
+WINDOW_FORMS = ("pair", "both sides", "before", "before it")
 KEY_MASK_SHAPES = ("b11k", "b1k", "bk", "k")
 ROTARY_BASE = 10000.0
+WIDE_WINDOW = 10**6
 
 
 @dataclass(frozen=True)
@@ -57,7 +72,8 @@ class CallingConvention:
     ``queries_last``: without an offset, the queries are the last words. ``always_causal``: causal
     without being asked. ``position``: how positions enter. ``transposed_weights``: the matrices are
     (out, in). ``head_width``: the only head width that it takes, 0 for any. ``square_weights``: x
-    is as wide as all heads together, so that the matrices are square.
+    is as wide as all heads together, so that the matrices are square. ``scale_divides``: its scale
+    is a divisor. ``equal_lengths``: it is asked with as many queries as keys alone.
     """
 
     roles: Roles
@@ -69,30 +85,46 @@ class CallingConvention:
     pad_form: str = "hides"
     queries_last: bool = False
     always_causal: bool = False
-    projections: Projections | None = None
+    reading: Reading | None = None
     position: str = ""
     transposed_weights: bool = False
     head_width: int = 0
     square_weights: bool = False
+    scale_divides: bool = False
+    window_form: str = "pair"
+    equal_lengths: bool = False
 
     @property
     def batched(self) -> bool:
         return "b" in self.layout
 
     @property
+    def separate(self) -> bool:
+        """Whether query, key and value are handed in as they are, on their own or packed."""
+        return self.roles.form in ("qkv", "packed", "pair")
+
+    @property
     def headed(self) -> bool:
-        several = self.projections is not None or self.roles.has("heads")
-        return "h" in self.layout or self.layout == "bte" or (self.roles.form != "qkv" and several)
+        several = self.reading is not None or self.roles.has("heads")
+        return "h" in self.layout or self.layout == "bte" or (not self.separate and several)
 
     @property
     def rank(self) -> int:
-        return len(self.layout)
+        return min(4, len(self.layout.partition(" ")[0]))
 
     def fit(self, case: Case) -> Case | None:
         """The case as this convention can express it; None where it cannot."""
         heads, batch = case.query.shape[1], case.query.shape[0]
+        if self.equal_lengths and case.query.shape[2] != case.key.shape[2]:
+            return None
         if case.key.shape[1] != heads and (not self.headed or self.roles.form != "qkv"):
             return None
+        if self.roles.form in ("packed", "pair") and case.query.shape[-1] != case.value.shape[-1]:
+            return None
+        if self.roles.form == "packed" and case.query.shape[2] != case.key.shape[2]:
+            return None
+        if self.layout == "bhtd shared":
+            case = replace(case, key=case.key[:, :1], value=case.value[:, :1])
         if self.head_width and case.query.shape[-1] != self.head_width:
             return None
         if self.square_weights and case.query.shape[-1] != case.value.shape[-1]:
@@ -100,15 +132,24 @@ class CallingConvention:
         if "rotary" in self.position and case.query.shape[-1] % 2:
             return None
         case = _first_of_batch(case, batch if self.batched else 1, heads if self.headed else 1)
-        if self.roles.form != "qkv":
-            if case.query.shape[2] != case.key.shape[2]:
+        if not self.separate:
+            projected = self._project(case)
+            if projected is None:
                 return None
-            case = self._project(case)
-        case = self._with_mask(case)
-        if self.always_causal or (case.causal and not self.roles.has("offset")):
+            case = projected
+        case = self._with_window(self._with_mask(case))
+        causal = case.causal or self.always_causal
+        ordered = (causal or case.window is not None) and not self.roles.has("offset")
+        if ordered or self.always_causal:
             offset = case.key.shape[2] - case.query.shape[2] if self.queries_last else 0
-            case = replace(case, causal=True, offset=case.cached or offset)
+            case = replace(case, causal=causal, offset=case.cached or offset)
         return self._with_positions(case)
+
+    def _with_window(self, case: Case) -> Case:
+        """The case with a window that this convention can express."""
+        if case.window is None or self.window_form == "pair":
+            return case
+        return replace(case, window=(2, 2) if self.window_form == "both sides" else (2, 0))
 
     def _with_mask(self, case: Case) -> Case:
         """The case with a mask (b, h, q, k) that this convention can express."""
@@ -132,9 +173,11 @@ class CallingConvention:
             return replace(case, query=query, key=key)
         return case
 
-    def _project(self, case: Case) -> Case:
-        if self.projections is not None:
-            return self.projections.project(case)
+    def _project(self, case: Case) -> Case | None:
+        if self.reading is not None:
+            return self._read(self.reading, case)
+        if case.query.shape[2] != case.key.shape[2]:
+            return None
         if self.roles.form == "xw":
             return draw_projected(
                 case, width=join_heads(case.query).shape[-1] if self.square_weights else 8
@@ -142,7 +185,30 @@ class CallingConvention:
         x = join_heads(case.query)
         return case.with_projections((np.eye(x.shape[-1]),) * 3, x)
 
+    def _read(self, reading: Reading, case: Case) -> Case | None:
+        """The case as a module makes it; of cached keys the queries are the last words."""
+        cached = case.cached
+        if not cached:
+            return reading.project(case)
+        if reading.takes_context:
+            return None
+        words = case.key.shape[2]
+        whole = reading.project(replace(case, query=draw_like(case.query, words)))
+        if whole is None:
+            return None
+        x = None if whole.x is None else whole.x[:, cached:]
+        return replace(whole, query=whole.query[:, :, cached:], x=x)
+
     def arrays(self, case: Case) -> dict[str, Array]:
+        if self.reading is not None and case.x is not None:
+            sources = (pack_source(array, self.layout) for array in (case.x, *case.others))
+            return dict(zip(self.roles.sources, sources, strict=True))
+        if self.roles.form == "packed":
+            parts = [_token_head(a, self.layout) for a in (case.query, case.key, case.value)]
+            return {"packed": np.stack(parts, axis=self.layout.index("3"))}
+        if self.roles.form == "pair":
+            query, key, value = (_token_head(a, "bthd") for a in (case.query, case.key, case.value))
+            return {"query": query, "pair": np.stack([key, value], axis=2)}
         if self.roles.form == "qkv":
             query, key = case.query, case.key
             if "rotary" in self.position:
@@ -151,8 +217,6 @@ class CallingConvention:
             arrays["value"] = case.value[:, :, case.cached :]
             return {name: self.pack(array) for name, array in arrays.items()}
         x = case.x if case.x is not None else case.query[:, 0]
-        if self.projections is not None:
-            x = x[..., :-1]  # the last column is the 1 that the bias multiplies
         if self.layout == "tbd":
             x = x.swapaxes(0, 1)
         arrays = {"x": x if self.batched else x[0]}
@@ -172,10 +236,10 @@ class CallingConvention:
         (_, h, _, d), required = case.query.shape, self.roles.required
         return {
             "causal": lambda: case.causal and not self.always_causal,
-            "scale": lambda: case.scale if case.scale or "scale" not in required else d**-0.5,
+            "scale": lambda: self._scale(case.scale or (d**-0.5 if "scale" in required else None)),
             "temperature": lambda: d**0.5,
             "offset": lambda: case.offset,
-            "window": lambda: case.window,
+            "window": lambda: self._window(case),
             "softcap": lambda: case.softcap,
             "heads": lambda: h,
             "width": lambda: d,
@@ -215,22 +279,40 @@ class CallingConvention:
             ),
         }
 
+    def _scale(self, scale: float | None) -> float | None:
+        return 1 / scale if scale and self.scale_divides else scale
+
+    def _window(self, case: Case) -> Any:
+        """The window as the function takes it; a required one that hides nothing is wide."""
+        if case.window is None:
+            if "window" not in self.roles.required:
+                return None
+            return (WIDE_WINDOW, WIDE_WINDOW) if self.window_form == "pair" else WIDE_WINDOW
+        return {"pair": case.window, "before": 3}.get(self.window_form, 2)
+
     def _rotation(self, case: Case) -> tuple[Array, Array]:
         return rotation(case.key.shape[2], case.query.shape[-1], self.position)
 
     def _cache(self, case: Case, array_bhtd: Array) -> Array | None:
+        if self.reading is not None:
+            return array_bhtd[:, :, : case.cached] if case.cached else None
         return self.pack(array_bhtd[:, :, : case.cached]) if case.cached else None
 
     def pack(self, array_bhtd: Array) -> Array:
         """An array (b, h, t, d) in the function's layout; any other shape is squeezed."""
         if array_bhtd.ndim != 4:
             return array_bhtd.squeeze()
-        if self.layout == "bte" or self.roles.form != "qkv":
-            joined_bte = join_heads(array_bhtd)
-            if self.layout == "tbd":
-                return joined_bte.swapaxes(0, 1)
-            return joined_bte if self.batched else joined_bte[0]
-        if self.layout in ("bthd", "thd"):
+        if self.layout == "bte" or not self.separate:
+            return pack_source(join_heads(array_bhtd), self.layout)
+        if self.roles.form == "packed":
+            return _token_head(array_bhtd, self.layout)
+        if self.layout == "bhdt":
+            return array_bhtd.swapaxes(2, 3)
+        if self.layout == "tbhd":
+            return array_bhtd.transpose(2, 0, 1, 3)
+        if self.layout == "bhtd shared":
+            return array_bhtd[:, 0] if array_bhtd.shape[1] == 1 else array_bhtd
+        if self.layout in ("bthd", "thd", "bt2hd"):
             array_bhtd = array_bhtd.swapaxes(1, 2)
         elif not self.headed:
             array_bhtd = array_bhtd[:, 0]
@@ -241,8 +323,8 @@ class CallingConvention:
     def expected(self, result: Trace, kinds: Collection[str] | None = None) -> dict[str, Array]:
         """The arrays that the function might return, by kind, in its shape; all, or these."""
         output = self.pack(result.output)
-        if self.projections is not None and result.output.ndim == 4:
-            output = self.projections.finish(output)
+        if self.reading is not None and self.reading.output is not None and output.ndim == 3:
+            output = self.reading.finish(output, self.layout)
         if result.weights.ndim != 4:
             return {"output": output}
         made = self._returned(result)
@@ -283,6 +365,17 @@ class CallingConvention:
         real_bk = np.arange(case.key.shape[2]) < np.asarray(case.lengths)[:, None]
         real_bk = real_bk if self.batched else real_bk[0]
         return mask_in_form(real_bk, self.pad_form)
+
+
+def draw_like(query_bhqd: Array, words: int) -> Array:
+    """As many queries as words, of the size of these."""
+    b, h, _, d = query_bhqd.shape
+    return np.full((b, h, words, d), float(np.abs(query_bhqd).mean()))
+
+
+def _token_head(array_bhtd: Array, layout: str) -> Array:
+    """An array with its tokens before its heads where the layout has them in this order."""
+    return array_bhtd.swapaxes(1, 2) if layout.index("t") < layout.index("h") else array_bhtd
 
 
 def _first_of_batch(case: Case, batch: int, heads: int) -> Case:
@@ -362,7 +455,7 @@ def expand_mask(mask_qk: Array, shape: str, leading: tuple[int, int]) -> Array:
     if shape in KEY_MASK_SHAPES:
         rows = _rows_by_sentence(mask_qk, batch if "b" in shape else 1)
         return mask_qk[rows][:, None, None]
-    if shape == "qk":
+    if shape in ("qk", "qk11"):
         return mask_qk[None, None]
     heads = heads if shape == "full" else 1
     rolled = [[np.roll(mask_qk, 2 * b + h, axis=-1) for h in range(heads)] for b in range(batch)]
@@ -390,11 +483,15 @@ def mask_in_shape(
         return broadcast.reshape(*leading, q, k) if len(leading) < 2 else broadcast
     picked: dict[str, Any] = {"qk": (0, 0), "bqk": (slice(None), 0), "b1k": (slice(None), 0),
               "bk": (slice(None), 0, 0), "k": (0, 0, 0)}  # fmt: skip
+    if shape in ("qkb1", "qk11"):
+        return mask_bhqk.transpose(2, 3, 0, 1)
     return mask_bhqk[picked[shape]] if shape in picked else mask_bhqk
 
 
-def mask_shapes(batched: bool, headed: bool) -> tuple[str, ...]:
+def mask_shapes(batched: bool, headed: bool, tokens_first: bool = False) -> tuple[str, ...]:
     """The shapes of masks to try, the most expressive first."""
+    if tokens_first:
+        return ("full", "qkb1", "qk11", "b1qk", "bqk", "qk", "b11k", "bk")
     if not batched:
         return ("full", "qk", "k") if headed else ("full", "k")
     if headed:

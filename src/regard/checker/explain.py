@@ -18,9 +18,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
-from regard.checker.calls import BoundFunction, Candidate, Explanation, Trial
+from regard.checker.calls import BoundFunction, Candidate, Explanation
 from regard.checker.cases import PROBE_BY_NAME
-from regard.checker.compare import UNKNOWN_KIND, agrees, rounded
+from regard.checker.compare import UNKNOWN_KIND
 from regard.checker.mistakes import (
     BY_NAME,
     FEATURE_MISTAKES,
@@ -31,7 +31,6 @@ from regard.checker.mistakes import (
 from regard.checker.mistakes.entry import combined
 from regard.checker.prepare import Features
 from regard.textbook.stages import SPECIFICATION
-from regard.typing import Array
 
 CORRECT: Explanation = ((), SPECIFICATION)
 INVERTED_MASK = "boolean mask inverted"
@@ -66,10 +65,25 @@ def explain(layouts: list[Candidate], features: Features) -> Verdict:
             answered = candidate.regular and not candidate.unanswered
             usual = answered and candidate.convention.rank >= least
             if usual and candidate.explained_by(SPECIFICATION):
-                return _prefer_inverted_mask(Verdict(candidate, CORRECT), candidates)
+                return Verdict(candidate, CORRECT)
     verdict = _explain_partial_answers(candidates, least)
-    verdict = _retry_in_other_layouts(verdict, layouts, features)
-    return _prefer_inverted_mask(verdict, candidates)
+    return _retry_in_other_layouts(verdict, layouts, features)
+
+
+def explain_for_equal_lengths(layouts: list[Candidate], features: Features) -> Verdict | None:
+    """A function that is right with as many queries as keys, in everything; None for others.
+
+    A module that takes a context of its own has to be right with any length of it.
+    """
+    equal = []
+    for layout in layouts:
+        convention = replace(layout.convention, equal_lengths=True)
+        bound = replace(layout.bound, convention=convention, trials={})
+        candidate = bound.run_trials(features, plain=True) if convention.separate else None
+        if candidate is not None:
+            equal.append(candidate)
+    verdict = explain(equal, features) if equal else None
+    return verdict if verdict is not None and verdict.explanation == CORRECT else None
 
 
 def _required_rank(layouts: list[Candidate], features: Features) -> int:
@@ -277,68 +291,6 @@ def _retry_in_other_layouts(
             if explanation is not None:
                 return Verdict(candidate, explanation, LIKELY)
     return verdict
-
-
-def _prefer_inverted_mask(verdict: Verdict, candidates: list[Candidate]) -> Verdict:
-    """The same, or an inverted bool mask: a float mask added rightly does not exclude one."""
-    candidate, inverted = verdict.candidate, BY_NAME[INVERTED_MASK]
-    if verdict.explanation is None or candidate.convention.mask_form not in ("added", "ones"):
-        return verdict
-    mistakes, stages = verdict.explanation
-    both = [combined(stages, variant) for variant in inverted.variants]
-    explanations: list[Explanation] = [
-        ((*mistakes, inverted), one) for one in both if one is not None
-    ]
-    for other in candidates:
-        same_layout = other.convention.layout == candidate.convention.layout
-        if same_layout and other.convention.mask_form == "bool" and not other.refused:
-            explanation = other.first_explanation(explanations)
-            if explanation is not None:
-                return Verdict(other, explanation, verdict.confidence, verdict.others)
-    return verdict
-
-
-# After the explanation: two things that change it once it is known.
-
-
-def accept_hiding_mask(verdict: Verdict) -> Verdict:
-    """Accept a mask of numbers that is multiplied by a large negative one: 1 is meant to hide.
-
-    What tells such arithmetic from an inverted mask is how it takes other numbers than 0 and 1:
-    1e-30 hides nothing, and 2 hides as 1 does.
-    """
-    explanation, candidate = verdict.explanation, verdict.candidate
-    if explanation is None or [m.name for m in explanation[0]] != [INVERTED_MASK]:
-        return verdict
-    bound = candidate.bound.with_convention(replace(candidate.convention, mask_form="ones hide"))
-    claims = Features(candidate.features.claims | {"mask hides"})
-    hiding = bound.run_trials(claims)
-    if hiding is None or not hiding.explained_by(SPECIFICATION) or not _is_arithmetic(hiding):
-        return verdict
-    return Verdict(hiding, CORRECT, missing=hiding.unanswered)
-
-
-def _is_arithmetic(candidate: Candidate) -> bool:
-    """Whether the mask is multiplied, not compared with 0 or 1."""
-    convention = candidate.convention
-    trial = next((t for t in candidate.successful if t.probe.name == "mask"), None)
-    if trial is None or "mask" in convention.roles.leading:
-        return False
-    unmasked = _scaled_mask_gives(candidate, trial, 1e-30, None)
-    return unmasked and _scaled_mask_gives(candidate, trial, 2.0, trial.case.mask)
-
-
-def _scaled_mask_gives(
-    candidate: Candidate, trial: Trial, factor: float, mask: Array | None
-) -> bool:
-    """Whether the mask times a factor gives what the specification gives with another mask."""
-    convention, call = candidate.convention, candidate.bound.arguments(trial.case)
-    values = call.values | {"mask": call.values["mask"] * factor}
-    result = candidate.bound.function.call(replace(call, values=values))
-    case = rounded(replace(trial.case, mask=mask), convention.dtype)
-    return not result.error and agrees(
-        SPECIFICATION, convention, case, result.arrays, candidate.kinds
-    )
 
 
 def explain_grouped_heads(verdict: Verdict) -> Verdict:

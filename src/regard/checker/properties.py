@@ -205,8 +205,6 @@ def _other_sentence(case: Case) -> Case:
         if array is not None:
             changed[name] = array.copy()
             changed[name][1:] = changed[name][1:] * 0.5 + 0.25
-            if name == "x" and case.matrices and case.matrices[0].shape[0] == array.shape[-1]:
-                changed[name][..., -1] = array[..., -1]
     return replace(case, **changed)
 
 

@@ -41,7 +41,7 @@ from regard.checker.calls import Call, CallResult, LocalFunction, one_line
 from regard.checker.check import check_prepared, function_name, read_options
 from regard.checker.conventions import AXES, DTYPES
 from regard.checker.prepare import LIBRARY_NAMES, PreparedFunction, prepare
-from regard.checker.projections import Projections
+from regard.checker.reading import Reading
 from regard.checker.report import UNKNOWN, Report
 from regard.checker.signatures import ARRAYS, ROLE_NAMES, Roles
 from regard.checker.suite import SUITE_DTYPES, Suite, suite_of_prepared
@@ -53,12 +53,14 @@ MAX_MEMORY_GB = 100_000.0
 MAX_STDERR_BYTES = 2**16  # read from the end of what the worker wrote
 MAX_MESSAGE_BYTES = 2**28
 MAX_TEXT_LETTERS = 1000
-MAIN_ROLES = frozenset(role for roles in ARRAYS.values() for role in roles)
+SOURCES = tuple(f"source {i}" for i in range(4))
+MAIN_ROLES = frozenset([role for roles in ARRAYS.values() for role in roles] + list(SOURCES))
 POLL_SECONDS = 0.2
 FRAME = struct.Struct(">QQ")  # the bytes of the JSON, and of the arrays that follow it
+READING_FIELDS = ("layout", "widths", "sources", "heads", "output", "inside")
 NOT_AN_ANSWER = "its process returned something that is not an answer"
 # What a function may say of itself; the parent takes nothing else from the worker.
-HINTS = frozenset(("causal", "mask hides", "no empty rows", "mentions rotary", "mentions heads"))
+HINTS = frozenset(("causal", "mask shows", "mentions heads"))
 
 
 @dataclass(frozen=True)
@@ -194,12 +196,19 @@ class Worker:
             {"sequences": sequences, "options": options, "library": library, "dtype": dtype},
         )
 
-    def entry(self, reading: int, width: int, x: Array) -> Array:
-        """What the first layer inside a block gets for x."""
-        result = self._result("entry", {"reading": reading, "x": x})
-        if result.shapes != ((*x.shape[:-1], width),):
-            raise SandboxError(result.error or NOT_AN_ANSWER)
-        return result.arrays[0]
+    def features(
+        self, reading: int, heads: int, widths: tuple[int, ...], arrays: tuple[Array, ...]
+    ) -> tuple[Array, ...]:
+        """Query, key and value that a module makes of these arrays, by one reading of its trace."""
+        result = self._result("features", {"reading": reading, "arrays": arrays})
+        if result.error:
+            raise ArgumentError(result.error)
+        query, key, value = _three(result.arrays)
+        b, h, _, d = query.shape
+        g = key.shape[1]
+        if h != heads or h % g or key.shape != (b, g, value.shape[2], d) or value.shape[:2] != (b, g):
+            raise SandboxError(NOT_AN_ANSWER)
+        return query, key, value
 
     def _result(self, name: str, fields: dict[str, Any]) -> CallResult:
         said = self._ask({"ask": name} | fields)
@@ -262,7 +271,8 @@ def _read_prepared(said: dict[str, Any], worker: Worker) -> PreparedFunction:
     """The description of a function, every part of it one that ``prepare`` can give."""
     roles = said["roles"]
     names = {role: str(name) for role, name in roles["names"].items() if role in ROLE_NAMES}
-    arrays = ARRAYS[roles["form"]]
+    sources = {role: str(name) for role, name in roles["sources"].items() if role in SOURCES}
+    arrays = (*ARRAYS[roles["form"]], *sources)
     return PreparedFunction(
         worker,
         Roles(
@@ -271,11 +281,12 @@ def _read_prepared(said: dict[str, Any], worker: Worker) -> PreparedFunction:
             _known(roles["required"], names),
             _known(roles["leading"], {*names, *arrays}),
             bool(roles["added"]),
+            sources,
         ),
         _known(said["layouts"], AXES),
         _known(said["libraries"], LIBRARY_NAMES),
         _known(said["dtypes"], DTYPES),
-        tuple(_read_projections(x, i, worker) for i, x in enumerate(said["readings"])),
+        tuple(_read_reading(x, i, worker) for i, x in enumerate(said["readings"])),
         HINTS.intersection(said["claims"]),
         tuple(str(note)[:MAX_TEXT_LETTERS] for note in said["notes"]),
         int(said["head_width"]),
@@ -288,25 +299,26 @@ def _known(words: Any, known: Any) -> tuple[str, ...]:
     return tuple(words)
 
 
-def _read_projections(said: Any, number: int, worker: Worker) -> Projections | None:
-    """One reading of the matrices; a ValueError where they do not fit together."""
+def _three(arrays: tuple[Array, ...]) -> tuple[Array, ...]:
+    if len(arrays) != 3 or any(array.ndim != 4 for array in arrays):
+        raise SandboxError(NOT_AN_ANSWER)
+    return arrays
+
+
+def _read_reading(said: Any, number: int, worker: Worker) -> Reading | None:
+    """One reading of a module; a ValueError where its parts do not fit together."""
     if said is None:
         return None
-    query, key, value = (np.asarray(matrix, np.float64) for matrix in said["matrices"])
-    heads, key_heads = int(said["heads"]), int(said["key_heads"])
-    counts = (heads, key_heads or heads, key_heads or heads)
+    widths, sources = tuple(map(int, said["widths"])), tuple(map(int, said["sources"]))
+    heads = int(said["heads"])
     output = None if said["output"] is None else np.asarray(said["output"], np.float64)
-    fits = min(counts) > 0 and heads % counts[1] == 0
-    for matrix, heads_of_it in zip((query, key, value), counts, strict=True):
-        rows, columns = matrix.shape
-        fits = fits and rows == len(query) and columns % heads_of_it == 0
-    if output is not None:
-        rows, _ = output.shape
-        fits = fits and rows - 1 == heads * (value.shape[1] // counts[2])
-    if not fits:
-        raise ValueError("matrices that do not fit")
-    entry = partial(worker.entry, number, len(query) - 1) if said["entry"] else None
-    return Projections((query, key, value), output, heads, key_heads, entry)
+    fits = said["layout"] in AXES and heads > 0 and min(widths) > 0 and len(sources) == 3
+    fits = fits and all(0 <= i < len(widths) for i in sources)
+    if not fits or (output is not None and (output.ndim != 2 or output.shape[0] % heads != 1)):
+        raise ValueError("a reading that does not fit")
+    features = partial(worker.features, number, heads, widths)
+    three = (sources[0], sources[1], sources[2])
+    return Reading(said["layout"], widths, three, heads, output, bool(said["inside"]), features)
 
 
 # Messages: JSON, followed by the bytes of its arrays.
@@ -507,7 +519,7 @@ class ServedFunction:
     """The function of a worker: what each question makes of it."""
 
     function: LocalFunction
-    readings: tuple[Projections | None, ...]
+    readings: tuple[Reading | None, ...]
 
     def answer(self, question: dict[str, Any]) -> dict[str, Any]:
         result = self._result(question.pop("ask"), question)
@@ -525,10 +537,10 @@ class ServedFunction:
         if kind == "sequences":
             return self.function.sequences(**fields)
         reading = self.readings[fields["reading"]]
-        if reading is None or reading.entry is None:
-            raise ValueError("there is nothing before the matrices")
+        if reading is None:
+            raise ValueError("there is no such reading")
         try:
-            return CallResult((reading.entry(fields["x"]),))
+            return CallResult(reading.features(fields["arrays"]))
         except Exception as error:
             return CallResult(error=one_line(error))
 
@@ -551,7 +563,7 @@ def _load_prepared(order: dict[str, Any]) -> tuple[ServedFunction | None, dict[s
         "packed": local.is_packed,
         "roles": asdict(prepared.roles),
         "readings": [
-            None if x is None else {**vars(x), "entry": x.entry is not None}
+            None if x is None else {name: getattr(x, name) for name in READING_FIELDS}
             for x in prepared.readings
         ],
     }

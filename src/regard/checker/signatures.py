@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -38,8 +38,8 @@ ROLE_NAMES = {
     "training": "training train is_training",
     "module": "module",
     "slopes": "slopes alibi_slopes alibi",
-    "cos": "cos",
-    "sin": "sin",
+    "cos": "cos freqs_cos cosines",
+    "sin": "sin freqs_sin sines",
     "past key": "past_k past_key past_keys k_cache key_cache k_past cached_k cached_keys "
     "cached_key",
     "past value": "past_v past_value past_values v_cache value_cache v_past cached_v cached_values "
@@ -78,6 +78,8 @@ ARRAYS = {
     "qkv": ("query", "key", "value"),
     "xw": ("x", "w_query", "w_key", "w_value"),
     "x": ("x",),
+    "packed": ("packed",),
+    "pair": ("query", "pair"),
 }
 BOOLEAN_ROLES = ("causal", "need weights", "training", "grouped", "softcap")
 
@@ -95,6 +97,7 @@ class Roles:
     required: tuple[str, ...] = ()
     leading: tuple[str, ...] = ("query", "key", "value")
     added: bool = False
+    sources: dict[str, str] = field(default_factory=dict)  # of a module: its arrays
 
     def has(self, role: str) -> bool:
         return role in self.names
@@ -119,11 +122,10 @@ def read_roles(function: Callable[..., Any], signature: str = "auto") -> Roles:
             f"signature must be one of auto, {', '.join(FORM_BY_SIGNATURE)}, maybe followed by "
             f"the axes ('q k v as bthd'), got {signature!r}."
         )
-    parameters = _parameters(function)
+    parameters = function_parameters(function)
     arrays = _main_arrays(parameters, FORM_BY_SIGNATURE.get(stated))
     rest = [p for p in parameters if p.name not in arrays.values()]
-    names = {_role(p): p.name for p in reversed(rest) if _role(p)}
-    names = dict(reversed(names.items()))
+    names = further_roles(rest, ())
     if stated == "q k v mask" and rest and "mask" not in names:
         names["mask"] = rest[0].name
     unnamed = [p for p in rest if _is_required(p) and p.name not in names.values() and not _role(p)]
@@ -179,6 +181,13 @@ def _array_form(arrays: dict[str, str]) -> str:
     return next(form for form, roles in ARRAYS.items() if tuple(arrays) == roles)
 
 
+def further_roles(parameters: list[inspect.Parameter], taken: Collection[str]) -> dict[str, str]:
+    """The parameter of each role besides the main arrays."""
+    rest = [p for p in parameters if p.name not in taken]
+    names = {_role(p): p.name for p in reversed(rest) if _role(p)}
+    return dict(reversed(names.items()))
+
+
 def _role(parameter: inspect.Parameter) -> str:
     """The role of a further parameter; a switch named like a number has none."""
     role = ROLE_BY_NAME.get(parameter.name.lower(), "")
@@ -215,6 +224,8 @@ def _is_required(parameter: inspect.Parameter) -> bool:
 def _guess_form(parameters: list[inspect.Parameter]) -> str:
     names = [p.name.lower() for p in parameters]
     needed = [p.name.lower() for p in parameters if p.default is p.empty]
+    if len([x for x in needed if x not in ROLE_BY_NAME]) == 2 and main_role(names[0]) == "query":
+        return "pair"
     if len(names) >= 4 and all(name.startswith("w") for name in names[1:4]):
         return "xw"
     main = [name for name in needed if name not in ROLE_BY_NAME]
@@ -223,9 +234,10 @@ def _guess_form(parameters: list[inspect.Parameter]) -> str:
     return "x" if len(main) == 1 and not main_role(main[0]) else "qkv"
 
 
-def _parameters(function: Callable[..., Any]) -> list[inspect.Parameter]:
+def function_parameters(function: Callable[..., Any]) -> list[inspect.Parameter]:
     """The parameters, from the signature or, for compiled functions, from the docstring."""
-    target = getattr(function, "forward", function)
+    is_class = isinstance(function, type)
+    target = function if is_class else getattr(function, "forward", function)
     kinds = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
     try:
         parameters = list(inspect.signature(target).parameters.values())
@@ -234,7 +246,7 @@ def _parameters(function: Callable[..., Any]) -> list[inspect.Parameter]:
         named = re.findall(r"(\w+)\s*(=?)[^,]*", match[1]) if match else []
         parameters = [_parameter(name, bool(default)) for name, default in named]
     parameters = [p for p in parameters if p.kind not in kinds]
-    if not parameters:
+    if not parameters and not is_class:
         parameters = [_parameter(name, False) for name in ("q", "k", "v")]
     return parameters
 
@@ -254,7 +266,6 @@ SHOWS_PATTERN = (
     r"(true|1)\b[^.\n]{0,30}?\b(may|can|visible|keep|kept|attend|allowed|real|valid|seen|look|"
     r"token)"
 )
-ROTARY_PATTERN = r"rope|rotary|rotate|freqs|\.cos\("
 HEADS_PATTERN = r"head|, ?h, ?|\bbhqk|\bbhtd|b ?h ?[a-z] ?d"
 
 
@@ -288,15 +299,10 @@ def is_called_causal(function: Callable[..., Any]) -> bool:
     return bool(named) or any(_is_triangular(buffer) for buffer in _buffers(target))
 
 
-def mask_hides(function: Callable[..., Any]) -> bool:
-    """Whether the docstring or a comment says that True, or 1, in a mask hides."""
+def mask_shows(function: Callable[..., Any]) -> bool:
+    """Whether the docstring or a comment says that True, or 1, in a mask lets a query look."""
     prose = _prose(function)
-    return bool(re.search(HIDES_PATTERN, prose)) and not re.search(SHOWS_PATTERN, prose)
-
-
-def mentions_rotary(function: Callable[..., Any]) -> bool:
-    """Whether its source mentions rotary positions."""
-    return bool(re.search(ROTARY_PATTERN, source_text(function).lower()))
+    return bool(re.search(SHOWS_PATTERN, prose)) and not re.search(HIDES_PATTERN, prose)
 
 
 def mentions_heads(function: Callable[..., Any]) -> bool:

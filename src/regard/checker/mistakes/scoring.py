@@ -16,8 +16,7 @@ def _by_model_width(scores: Array, case: Case) -> Array:
 def _by_input_width(scores: Array, case: Case) -> Array:
     if case.x is None:
         return _by_model_width(scores, case)
-    with_bias = bool((case.x[..., -1] == 1).all())
-    return np.asarray(scores / np.sqrt(case.x.shape[-1] - with_bias))
+    return np.asarray(scores / np.sqrt(case.x.shape[-1]))
 
 
 def _by_keys(scores: Array, case: Case) -> Array:
