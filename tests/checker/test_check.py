@@ -256,7 +256,7 @@ def test_a_property_that_does_not_apply_is_skipped_with_the_reason():
     assert (causality.status, causality.detail) == ("skipped", "it is not causal")
 
 
-def test_a_block_that_cannot_be_read_says_what_to_check():
+def test_the_attention_inside_a_block_is_checked():
     class Encoder(torch.nn.Module):
         def __init__(self, d_model, nhead):
             super().__init__()
@@ -267,11 +267,8 @@ def test_a_block_that_cannot_be_read_says_what_to_check():
             return self.norm(src + self.self_attn(src, src, src)[0])
 
     report = check(Encoder)
-    assert report.status == 2
-    assert report.tried == (
-        "Encoder has a norm around its attention, whose layers cannot be read from outside: check "
-        "the attention module inside it.",
-    )
+    assert_right(report)
+    assert report.notes[1] == "Only the attention inside is checked, not the layers around it."
 
 
 def test_an_inverted_mask_is_never_certain():
@@ -284,6 +281,14 @@ def test_a_class_that_cannot_be_made_says_what_to_type():
             self.flavour = flavour
 
     assert check(Odd).tried == (
-        "an instance of Odd requires 'flavour', whose name does not say what it is: give it a "
-        "default, or put attention = Odd(...) into the file and check that.",
+        "Odd has no method to call: name it forward or __call__, or check file.py:a_function.",
+    )
+
+    class Refusing(Odd):
+        def __init__(self, flavour):
+            raise TypeError("only vanilla")
+
+    assert check(Refusing).tried == (
+        "no instance of Refusing could be made (TypeError: only vanilla): add this line to the "
+        "file and check attention: attention = Refusing(flavour=...)",
     )

@@ -82,9 +82,14 @@ def test_the_stages_without_changes_are_the_specification():
         np.testing.assert_allclose(run(SPECIFICATION, case).output, steps.output, atol=1e-12)
 
 
+def claims(mistake):
+    """True may hide or show; only a word about it makes one of them a mistake."""
+    return ("mask shows",) if mistake.name == "boolean mask inverted" else "auto"
+
+
 @pytest.mark.parametrize("mistake", NAMED, ids=lambda mistake: mistake.name)
 def test_a_mistake_is_named_when_somebody_makes_it(mistake):
-    report = check(mistake.function, strict=True)
+    report = check(mistake.function, strict=True, features=claims(mistake))
     assert report.mistakes == (mistake.name,)
     assert report.verdict == "wrong"
     assert report.status == 1
@@ -95,7 +100,8 @@ def test_a_mistake_is_named_when_somebody_makes_it(mistake):
 def test_other_variants_have_the_same_name(mistake):
     for stages in mistake.variants[1:3]:
         more = "weights" if "weights" in mistake.returns else "logsumexp"
-        report = check(as_function(stages, f"output {more}"), strict=True)
+        function = as_function(stages, f"output {more}")
+        report = check(function, strict=True, features=claims(mistake))
         assert report.mistakes == (mistake.name,)
 
 
@@ -112,7 +118,7 @@ def test_two_mistakes_at_once_are_both_named(names):
             query /= 2
             return output
 
-    assert set(check(function, strict=True).mistakes) == set(names)
+    assert set(check(function, strict=True, features=claims(second)).mistakes) == set(names)
 
 
 def test_an_entry_is_complete():

@@ -53,6 +53,7 @@ def mask_as_minus_ten(q, k, v, mask=None):
 
 
 def mask_that_hides(q, k, v, mask=None):
+    """mask: True where a query may look."""
     scores = q @ k.transpose(-2, -1) / q.size(-1) ** 0.5
     if mask is not None:
         scores = scores.masked_fill(mask, float("-inf"))

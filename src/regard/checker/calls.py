@@ -229,9 +229,17 @@ class BoundFunction:
             # The call was the same, but this convention may read another meaning into it.
             return replace(self.trials[key], case=case)
         result = self.call(case)
+        if case.cached and convention.reading is not None and self._ignores_cache(case, result):
+            return None
         kinds = () if result.error else result_kinds(convention, case, result.shapes)
         self.trials[key] = Trial(probe, sizes, case, result, kinds)
         return self.trials[key]
+
+    def _ignores_cache(self, case: Case, result: CallResult) -> bool:
+        """Whether a module has a parameter for earlier keys and makes nothing of them."""
+        without = self.call(replace(case, cached=0))
+        pairs = zip(result.arrays, without.arrays, strict=False)
+        return bool(result.arrays) and all(np.array_equal(one, two) for one, two in pairs)
 
     def probe_trials(self, probe: Probe) -> Iterator[Trial]:
         """The trials of one probe at every size that the convention can express."""
@@ -357,7 +365,8 @@ class Candidate:
 
     def cases(self, probe: Probe) -> Iterator[Case]:
         """The probe's inputs, the smallest first."""
-        if not self.features.covers(probe, self.convention):
+        unasked = "cache" in probe.needs and all(t.probe is not probe for t in self.trials)
+        if unasked or not self.features.covers(probe, self.convention):
             return
         ascending = (*SIZES_ASCENDING, *(self.bound.sizes or probe.sizes[:1]))
         for sizes in ascending if probe.sizes is PROBE_SIZES else self.bound.sizes or probe.sizes:

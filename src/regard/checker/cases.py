@@ -169,7 +169,7 @@ WIDE = Sizes(2, 3, 5, 5, 6, 6)
 TOKENS_AS_FEATURES = Sizes(2, 3, 4, 4, 4, 4)
 PROBE_SIZES = (CROSS, SQUARE, NARROW, PLAIN, WIDE, TOKENS_AS_FEATURES)
 # Longer than any usual tile, and not a multiple of one.
-LONG_SIZES = (Sizes(1, 2, 3, 333, 4, 6), Sizes(1, 2, 333, 333, 4, 4))
+LONG_SIZES = (Sizes(2, 2, 3, 333, 4, 6), Sizes(2, 2, 333, 333, 4, 4))
 # For kernels that take multiples of 16, 64 or 128 alone.
 KERNEL_SIZES = (
     Sizes(2, 3, 16, 32, 16, 16),

@@ -75,8 +75,8 @@ REPEATED_CALLS = 3
 MAX_REASONS = 3
 SIZE_PATTERN = r"(?i)multiple|divi|power of|block|assert|must be|support|seqlen|head.?dim|%"
 HOW_TO_WRAP = (
-    "Say how it is called with --signature 'q k v as bhtd', or add a function to the file and check "
-    "that: def attention(q, k, v): return {name}(...)  # arrays (batch, head, token, feature)"
+    "Say how it is called with --signature 'q k v as bhtd', or add a function to the file and "
+    "check that: def attention(q, k, v): return {name}(...)  # arrays (batch, head, token, feature)"
 )
 SCORES_OF_ZERO = changed(score=lambda *arrays: np.zeros_like(dot_products(*arrays)))
 EQUAL_WEIGHTS = (
@@ -240,6 +240,9 @@ def judge(
     verdict = explain_grouped_heads(verdict)
     findings = tuple(_findings(verdict, repeated))
     departing = verdict.candidate
+    if "unused layer" in features.claims:
+        detail = "it has a matrix for an output layer, and nothing is done with it"
+        findings = (*findings, Finding("every layer used", FAIL, detail))
     if verdict.explanation == CORRECT and fresh_seed is not None:
         fresh, finding = _ask_again(verdict.candidate, fresh_seed)
         departing, findings = fresh or departing, (*findings, finding)

@@ -281,15 +281,18 @@ def _retry_in_other_layouts(
     verdict: Verdict, layouts: list[Candidate], features: Features
 ) -> Verdict:
     """One mistake in another layout, where too many features fail for this one to be right."""
-    departing = {trial.probe.feature for trial in verdict.candidate.departing}
-    if verdict.confidence != NAMELESS or len(departing) < MIN_FEATURES_MISREAD:
+    candidate = verdict.candidate
+    failed = [t for t in candidate.trials if t in candidate.departing or t.result.error]
+    one = verdict.explanation is not None and len(verdict.explanation[0]) < 2
+    named = one and verdict.confidence != NAMELESS
+    if named or len({trial.probe.feature for trial in failed}) < MIN_FEATURES_MISREAD:
         return verdict
     for layout in layouts:
-        candidate = layout.bound.run_trials(features)
-        if candidate is not None:
-            explanation = candidate.first_explanation(single_mistakes())
+        tried = layout.bound.run_trials(features)
+        if tried is not None:
+            explanation = tried.first_explanation(single_mistakes())
             if explanation is not None:
-                return Verdict(candidate, explanation, LIKELY)
+                return Verdict(tried, explanation, LIKELY)
     return verdict
 
 

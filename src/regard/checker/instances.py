@@ -50,6 +50,7 @@ VALUES: tuple[tuple[str, tuple[Any, ...]], ...] = (
      r"key|value|cond", (WIDTH, HEAD_WIDTH, HEADS)),
 )  # fmt: skip
 UNKNOWN = (WIDTH, HEADS, HEAD_WIDTH, 0.1, None)
+MASK_ROLES = ("mask", "padding", "lengths")
 METHOD_NAMES = ("forward", "__call__", "call", "attend", "attention", "self_attention", "compute")
 
 
@@ -205,6 +206,7 @@ class CalledModule:
     readings: tuple[Reading, ...]
     fixed: dict[str, Callable[[int], Any]] = field(default_factory=dict)
     reader: ModuleReader | None = None
+    has_unused_layer: bool = False
 
     def __call__(self, *arrays: Any, **options: Any) -> Any:
         keywords = options | self._fixed(self._tokens(arrays, options))
@@ -229,7 +231,7 @@ class CalledModule:
         arrays = tuple(np.random.default_rng(5).standard_normal((2, 5, e)) for e in reading.widths)
         query = reading.features(arrays)[0]
         heads, width = query.shape[1], query.shape[-1]
-        return 1 < heads <= 8 and width > 2 and heads != width
+        return bool(1 < heads <= 8 and width > 2 and heads != width)
 
 
 def attention_method(instance: Any) -> Callable[..., Any]:
@@ -253,7 +255,7 @@ def is_module(function: Any) -> bool:
 
 
 def usable_module(module: Any) -> Any:
-    """A PyTorch module in eval mode without parameters that make every result alike.
+    """A PyTorch module without parameters that make every result alike.
 
     Parameters that are zero, constant, not finite or never filled are drawn anew, in a copy.
     """
@@ -264,7 +266,7 @@ def usable_module(module: Any) -> Any:
         with contextlib.suppress(Exception), torch.no_grad():
             module(*[torch.randn(2, 5, WIDTH)] * count)  # the first call gives it its sizes
     poor = [name for name, p in module.named_parameters() if _is_poor(p)]
-    module = copy.deepcopy(module).eval() if poor else module
+    module = copy.deepcopy(module) if poor else module
     random = torch.Generator().manual_seed(7)
     parameters = dict(module.named_parameters())
     with torch.no_grad():
@@ -324,7 +326,7 @@ def _call(
                     elif not more or readings[0].takes_context:
                         return CalledModule(
                             function, library, dtype, names, positional, tuple(readings),
-                            dict(fixed), reader,
+                            dict(fixed), reader, _has_unused_layer(exact, reader, readings[0]),
                         )  # fmt: skip
     raise ArgumentError(
         f"no attention was found in {type(module).__name__}: "
@@ -332,6 +334,14 @@ def _call(
         + "Check the function inside it that takes q, k and v, or add a function of x alone to "
         "the file: def attention(x): return module(x)"
     )
+
+
+def _has_unused_layer(module: Any, reader: ModuleReader, reading: Reading) -> bool:
+    """Whether there is no output layer, and yet a matrix for one that nothing is done with."""
+    if reading.output is not None or not is_module(module):
+        return False
+    unused = [p for p in module.parameters() if p.ndim == 2 and id(p) not in reader.seen]
+    return any(reading.widths[reading.sources[0]] in p.shape for p in unused)
 
 
 def _tried(
@@ -371,7 +381,7 @@ def _mask_options(parameters: list[inspect.Parameter]) -> dict[str, Callable[[in
     """Required masks, which hide nothing while the attention is looked for."""
     names = [
         p.name for p in parameters
-        if ROLE_BY_NAME.get(p.name.lower()) in ("mask", "padding", "lengths") and p.default is p.empty
+        if ROLE_BY_NAME.get(p.name.lower()) in MASK_ROLES and p.default is p.empty
     ]  # fmt: skip
     return {name: lambda tokens: None for name in names}
 
@@ -443,7 +453,11 @@ def _arrays_of(value: Any, depth: int) -> Iterator[Any]:
         if value.ndim > 1:
             yield value
     elif depth >= 0:
-        parts = value if isinstance(value, list | tuple) else list(getattr(value, "__dict__", {}).values())
+        parts = (
+            value
+            if isinstance(value, list | tuple)
+            else list(getattr(value, "__dict__", {}).values())
+        )
         for part in value.values() if isinstance(value, dict) else parts:
             yield from _arrays_of(part, depth - 1)
 
@@ -493,6 +507,8 @@ def takes_main_arrays(instance: Any) -> bool:
 
 def scalar_width(instance: Any) -> int:
     """The head width that a module without parameters was made for; 0 where it says none."""
-    numbers = [v for v in vars(instance).values() if isinstance(v, int | float) and not isinstance(v, bool)]
+    numbers = [
+        v for v in vars(instance).values() if isinstance(v, int | float) and not isinstance(v, bool)
+    ]
     squares = [float(n) ** 2 for n in numbers if n > 1]
     return next((round(n) for n in squares if math.isclose(n, round(n), rel_tol=1e-9)), 0)

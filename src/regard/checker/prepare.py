@@ -202,7 +202,9 @@ class PreparedFunction:
         return self.layouts if roles.form == self.roles.form else LAYOUTS[roles.form]
 
     def merge_claims(self, features: Features) -> Features:
-        return Features(features.claims | self.claims)
+        """What is claimed; a word of the author wins over one in the code."""
+        stated = features.claims & {"mask hides", "mask shows"}
+        return Features(features.claims | (self.claims - {"mask shows"} if stated else self.claims))
 
     def _positions(self) -> tuple[str, ...]:
         if self.roles.has("slopes"):
@@ -217,7 +219,8 @@ class PreparedFunction:
 
 def prepare(function: Callable[..., Any], signature: str, dtype: str) -> PreparedFunction:
     """The function with its roles, layouts, libraries and dtypes, the likeliest first."""
-    original, notes = function, ()
+    original = function
+    notes: tuple[str, ...] = ()
     called = None
     if isinstance(function, type):
         made, called = make_and_call(function)
@@ -252,9 +255,13 @@ def prepare(function: Callable[..., Any], signature: str, dtype: str) -> Prepare
 
 def _is_object(function: Any) -> bool:
     """Whether this is an object that holds something, and no function."""
-    return hasattr(function, "__dict__") and not hasattr(function, "__code__") and (
-        is_module(function) or not callable(function) or bool(vars(function))
-    ) and not hasattr(function, "__wrapped__") and not isinstance(function, functools.partial)
+    return (
+        hasattr(function, "__dict__")
+        and not hasattr(function, "__code__")
+        and (is_module(function) or not callable(function) or bool(vars(function)))
+        and not hasattr(function, "__wrapped__")
+        and not isinstance(function, functools.partial)
+    )
 
 
 def _hinted_claims(roles: Roles, function: Any, original: Any) -> frozenset[str]:
@@ -305,6 +312,13 @@ def _prepare_module(
         names.get("mask") in ADDED_MASK_NAMES,
         sources,
     )
+    claims = _hinted_claims(roles, called.function, original)
+    if type(called.function).__module__.startswith("torch.nn."):
+        # Its flag only says what its mask is; and what it gives an empty row is its known NaN.
+        roles.names.pop("causal", None)
+        claims |= {"no empty rows"}
+    if called.has_unused_layer:
+        claims |= {"unused layer"}
     if called.readings[0].inside:
         notes = (*notes, "Only the attention inside is checked, not the layers around it.")
     return PreparedFunction(
@@ -314,7 +328,7 @@ def _prepare_module(
         (called.library,),
         (called.dtype,) if dtype == "auto" else (dtype,),
         called.readings,
-        _hinted_claims(roles, called.function, original),
+        claims,
         notes,
     )
 

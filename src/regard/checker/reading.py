@@ -96,7 +96,7 @@ def _depths(node: Node) -> tuple[int, int]:
 
 def _weights_and_values(node: Node) -> tuple[Array, Array]:
     """The weights (n, q, k) and the values (n, k, v) of a product, whichever way it is written."""
-    assert node.product is not None  # noqa: S101 (for mypy: these nodes are products)
+    assert node.product is not None
     left, right = node.product.left, node.product.right
     if _depths(node) == (1, 0):
         return left, right
@@ -165,9 +165,9 @@ ARRANGEMENTS = [Arrangement(one, two) for one, two in product((True, False), rep
 class Reading:
     """How query, key and value come from the arrays that a module is called with.
 
-    ``widths``: of each array. ``sources``: which of them gives query, key and value. ``output``: the
-    matrix (h * v + 1, e) of the output layer. ``inside``: what is compared is what the output layer
-    gets. ``features`` computes query, key and value (b, h, t, d) from the arrays (b, t, e).
+    ``widths``: of each array. ``sources``: which of them gives query, key and value. ``output``:
+    the matrix (h * v + 1, e) of the output layer. ``inside``: what is compared is what the output
+    layer gets. ``features`` computes query, key and value (b, h, t, d) from the arrays (b, t, e).
     """
 
     layout: str
@@ -232,7 +232,7 @@ def unpack_output(array: Array, layout: str) -> Array:
     if layout == "bdt":
         return array.swapaxes(1, 2)
     if layout == "bptd":
-        return array[0]
+        return np.asarray(array[0])
     return array[None] if layout == "td" else array
 
 
@@ -247,18 +247,31 @@ class ModuleReader:
         self.arrangements = [ARRANGEMENTS[0]] * 3
         self.sources = (0, 0, 0)
         self.key_first = False
+        self.seen: set[int] = set()
         self.by_token = False  # whether query, key and value of a word come from that word alone
 
     def trace(self, arrays: tuple[Array, ...]) -> Trace:
-        return self.trace_packed(tuple(pack_source(a, self.layout) for a in arrays))
+        trace = self.trace_packed(tuple(pack_source(a, self.layout) for a in arrays))
+        self.seen |= trace.seen
+        return trace
 
     def readings(self, widths: tuple[int, ...]) -> list[Reading]:
         """The readings, the likeliest first; [] where the trace has no attention."""
         batch = 1 if self.layout == "td" else BATCH
-        made = self._readings(_draw(batch, widths), widths)
-        if not made and len(widths) > 1:  # some of the context may be left out
-            made = self._readings(_draw(batch, widths, context=TOKENS), widths)
-        return made
+        failure: Exception | None = None
+        # The queries may come from any of the arrays; and with other lengths it may refuse, or
+        # leave some of the context out.
+        for of_query in (*range(len(widths)), None) if len(widths) > 1 else (0,):
+            try:
+                made = self._readings(_draw(batch, widths, of_query=of_query), widths)
+            except Exception as error:  # whatever the module raises with these sizes
+                failure = failure or error
+                continue
+            if made:
+                return made
+        if failure is not None:
+            raise failure
+        return []
 
     def _readings(self, arrays: tuple[Array, ...], widths: tuple[int, ...]) -> list[Reading]:
         found = find_operands(self.trace(arrays))
@@ -271,9 +284,8 @@ class ModuleReader:
             return []
         heads = self._features(found, arrays)[0].shape[1]
         made = [Reading(self.layout, widths, self.sources, heads, features=self.features)]
-        if np.array_equal(found.parts[1].array, found.parts[2].array) or not self.by_token:
-            natural = replace(made[0], features=self.natural_features)
-            made = [natural] if not self.by_token or self._has_unused(arrays) else made
+        if not self.by_token or self._uses_one_twice(arrays):
+            made = [replace(made[0], features=self.natural_features)]
         return [self._with_output(reading) for reading in made]
 
     def _arrange(self, found: Operands, changed: Operands, arrays: tuple[Array, ...]) -> bool:
@@ -310,14 +322,32 @@ class ModuleReader:
             # Some words take no part, as in a context that is cut: with as many words everywhere
             # all do, and query, key and value of a word do not depend on the others.
             lengths = [a.shape[1] for a in arrays]
-            padded = tuple(np.resize(a.swapaxes(0, 1), (max(lengths), a.shape[0], a.shape[2])).swapaxes(0, 1) for a in arrays)
+            padded = tuple(
+                np.resize(a.swapaxes(0, 1), (max(lengths), a.shape[0], a.shape[2])).swapaxes(0, 1)
+                for a in arrays
+            )
             parts = self._features(self._found(padded), padded)
             return tuple(p[:, :, : lengths[i]] for p, i in zip(parts, self.sources, strict=True))
 
-    def _has_unused(self, arrays: tuple[Array, ...]) -> bool:
-        """Whether a projection that is as wide as the values is computed and never used."""
-        value = self.natural_features(arrays)[2]
-        return not np.array_equal(value, self._features(self._found(arrays), arrays)[2])
+    def _uses_one_twice(self, arrays: tuple[Array, ...]) -> bool:
+        """Whether one projection serves in two places while another is computed and never used."""
+        query, key, value = self._features(self._found(arrays), arrays, exact=False)
+        pairs = ((query, key), (key, value), (query, value))
+        if len(arrays) > 1 or not any(np.array_equal(one, two) for one, two in pairs):
+            return False
+        return self._three_blocks(arrays, query.shape[-1]) is not None
+
+    def _three_blocks(self, arrays: tuple[Array, ...], width: int) -> tuple[Array, ...] | None:
+        """Three equal parts of what the linear layers before the attention give, in their order."""
+        trace, (b, t) = self.trace(arrays), arrays[0].shape[:2]
+        layers = [n for n in trace.nodes if n.is_projection and n.depth == 0 and n.value]
+        made = [n.value() for n in layers if n.value]
+        columns = [_by_word(m, b, t, self.layout) for m in made if m.size % (b * t) == 0]
+        joined = np.concatenate(columns, axis=-1) if columns else np.zeros((b, t, 1))
+        if joined.shape[-1] % (3 * width):
+            return None
+        parts = np.split(joined, 3, axis=-1)
+        return tuple(split_heads(part, part.shape[-1] // width) for part in parts)
 
     def natural_features(self, arrays: tuple[Array, ...]) -> tuple[Array, ...]:
         """Query, key and value as the linear layers give them, their columns split into heads."""
@@ -328,10 +358,9 @@ class ModuleReader:
             _from_layer(operand, array, arrays[source], self.layout)
             for (operand, array), source in zip(parts, self.sources, strict=True)
         ]
-        if np.array_equal(key, value):
-            used = np.concatenate([query.ravel(), key.ravel()])
-            unused = _from_layer(found.parts[2], value, arrays[self.sources[2]], self.layout, used)
-            made[2] = unused if unused.shape == made[1].shape else made[2]
+        pairs = ((query, key), (key, value), (query, value))
+        if len(arrays) == 1 and any(np.array_equal(one, two) for one, two in pairs):
+            return self._three_blocks(arrays, query.shape[-1]) or tuple(made)
         return tuple(made)
 
     def _find(self, trace: Trace) -> Operands | None:
@@ -359,18 +388,22 @@ class ModuleReader:
 
     def _with_output(self, reading: Reading) -> Reading:
         """The reading with its output layer: the layer itself, or fitted, or compared inside."""
-        query, _, value = reading.features(_draw(1 if self.layout == "td" else BATCH, reading.widths))
+        of_query = self.sources[0]
+        first = _draw(1 if self.layout == "td" else BATCH, reading.widths, of_query=of_query)
+        query, _, value = reading.features(first)
         columns = query.shape[1] * value.shape[-1]
         samples = columns * 3 // 2 + 16
         batch, tokens = (1, samples) if self.layout == "td" else (-(-samples // TOKENS), TOKENS)
-        arrays = _draw(batch, reading.widths, tokens)
+        arrays = _draw(batch, reading.widths, tokens, of_query)
         trace = self.trace(arrays)
         found = self._find(trace)
         returned = _first_array(trace.returned)
         if found is None or returned is None:
             return reading
         joined = join_heads(self.arrangements[0].heads(_sums(found), batch, tokens))
-        joined = np.concatenate([joined.reshape(samples_of(joined), -1), np.ones((samples_of(joined), 1))], 1)
+        joined = np.concatenate(
+            [joined.reshape(samples_of(joined), -1), np.ones((samples_of(joined), 1))], 1
+        )
         try:
             rows = unpack_output(returned, self.layout).reshape(len(joined), -1)
         except ValueError:
@@ -399,12 +432,13 @@ class ModuleReader:
         layer = _output_layer(trace, self._find(trace))
         if layer is None or layer.product is None:
             raise ArgumentError("its output layer was not found again")
-        return layer.product.left[0]
+        joined: Array = layer.product.left[0]
+        return joined
 
 
 def samples_of(array_bte: Array) -> int:
     """The number of words in all sentences."""
-    return array_bte.shape[0] * array_bte.shape[1]
+    return int(array_bte.shape[0] * array_bte.shape[1])
 
 
 def _equal(one: Array, other: Array, size: float = 0.0) -> bool:
@@ -434,9 +468,10 @@ def _sums(found: Operands) -> Array:
 
 
 def _draw(
-    batch: int, widths: tuple[int, ...], tokens: int = TOKENS, context: int = CONTEXT_TOKENS
+    batch: int, widths: tuple[int, ...], tokens: int = TOKENS, of_query: int | None = 0
 ) -> tuple[Array, ...]:
-    lengths = (tokens, *(context for _ in widths[1:]))
+    """Arrays (b, t, e); those that give no query are of another length, with None of the same."""
+    lengths = [tokens if of_query in (i, None) else CONTEXT_TOKENS for i in range(len(widths))]
     return tuple(
         np.random.default_rng([i, 61]).standard_normal((batch, t, e))
         for i, (t, e) in enumerate(zip(lengths, widths, strict=True))
@@ -466,13 +501,15 @@ def _without_repeats(key: Array, value: Array, heads: int) -> tuple[Array, Array
     return key[:, unique], value[:, unique]
 
 
-def _from_layer(
-    operand: Operand, array: Array, source: Array, layout: str, taken: Array | None = None
-) -> Array:
-    """The columns of the linear layer whose numbers an operand has, split into heads as usual.
+def _by_word(made: Array, batch: int, tokens: int, layout: str) -> Array:
+    """What a linear layer gives, as (b, t, columns)."""
+    if layout == "tbd":
+        return made.reshape(tokens, batch, -1).swapaxes(0, 1)
+    return made.reshape(batch, tokens, -1)
 
-    With ``taken`` those whose numbers are not among these.
-    """
+
+def _from_layer(operand: Operand, array: Array, source: Array, layout: str) -> Array:
+    """The columns of the linear layer whose numbers an operand has, split into heads as usual."""
     node = operand.origin()[0]
     if node is None or node.value is None:
         return array
@@ -480,11 +517,8 @@ def _from_layer(
     b, t = source.shape[:2]
     if made.size % (b * t):
         return array
-    made = made.reshape(t, b, -1).swapaxes(0, 1) if layout == "tbd" else made.reshape(b, t, -1)
-    if taken is None:
-        used = np.isin(made.round(9), array.round(9)).mean(axis=(0, 1)) > 0.5
-    else:
-        used = np.isin(made.round(9), taken.round(9)).mean(axis=(0, 1)) < 0.5
+    made = _by_word(made, b, t, layout)
+    used = np.isin(made.round(9), array.round(9)).mean(axis=(0, 1)) > 0.5
     columns = made[:, :, used]
     width = array.shape[-1]
     if not used.any() or columns.shape[-1] % width:

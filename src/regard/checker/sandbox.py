@@ -60,7 +60,7 @@ FRAME = struct.Struct(">QQ")  # the bytes of the JSON, and of the arrays that fo
 READING_FIELDS = ("layout", "widths", "sources", "heads", "output", "inside")
 NOT_AN_ANSWER = "its process returned something that is not an answer"
 # What a function may say of itself; the parent takes nothing else from the worker.
-HINTS = frozenset(("causal", "mask shows", "mentions heads"))
+HINTS = frozenset(("causal", "mask shows", "no empty rows", "mentions heads", "unused layer"))
 
 
 @dataclass(frozen=True)
@@ -206,7 +206,12 @@ class Worker:
         query, key, value = _three(result.arrays)
         b, h, _, d = query.shape
         g = key.shape[1]
-        if h != heads or h % g or key.shape != (b, g, value.shape[2], d) or value.shape[:2] != (b, g):
+        if (
+            h != heads
+            or h % g
+            or key.shape != (b, g, value.shape[2], d)
+            or value.shape[:2] != (b, g)
+        ):
             raise SandboxError(NOT_AN_ANSWER)
         return query, key, value
 

@@ -11,6 +11,7 @@ import contextlib
 import math
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -66,6 +67,7 @@ class Trace:
     nodes: list[Node] = field(default_factory=list)
     returned: Any = None
     outputs: tuple[Node, ...] = ()
+    seen: set[int] = field(default_factory=set)  # the identities of all tensors
 
     def add(self, inputs: Iterable[Node], **fields: Any) -> Node:
         inputs = tuple(inputs)
@@ -139,6 +141,87 @@ TORCH_CURVED = ("native_layer_norm", "rms_norm", "group_norm", "batch_norm", "rs
 TORCH_PRODUCTS = {"mm": (0, 1), "bmm": (0, 1), "addmm": (1, 2), "baddbmm": (1, 2), "matmul": (0, 1)}
 
 
+class TorchRecords:
+    """The nodes of tensors, by identity; the tensors are kept alive."""
+
+    def __init__(self, trace: Trace) -> None:
+        self.trace = trace
+        self.known: dict[int, tuple[Any, Node, int]] = {}
+        self.written: dict[int, list[Node]] = {}  # by storage: what was written into it
+
+    def remember(self, tensor: Any, node: Node) -> None:
+        self.known[id(tensor)] = (tensor, node, tensor._version)
+
+    def node_of(self, tensor: Any) -> Node:
+        if id(tensor) not in self.known:
+            self.remember(tensor, Node(constant=_small_constant(tensor, 2**20)))
+        _, node, version = self.known[id(tensor)]
+        writers = self.written.get(_storage(tensor), [])
+        if tensor._version > version and any(writer is not node for writer in writers):
+            node = self.trace.add((node, *writers))
+            self.remember(tensor, node)
+        return node
+
+    def record(self, name: str, args: Any, before: list[Node], results: list[Any]) -> None:
+        """Add a node for every tensor that an operation gave."""
+        fields = self._fields(name.rstrip("_"), args)
+        for tensor in results:
+            kept = tensor.detach()
+            node = self.trace.add(before, value=partial(to_float64, kept), **fields)
+            if not node.sources:
+                node = Node(constant=_small_constant(tensor, 2**16))
+            self.remember(tensor, node)
+            if name.endswith("_"):
+                self.written.setdefault(_storage(tensor), []).append(node)
+            fields = {}  # what is told of an operation belongs to its first result
+
+    def _fields(self, base: str, args: Any) -> dict[str, Any]:
+        tensors = [x for x in args if hasattr(x, "untyped_storage")]
+        if base in TORCH_PRODUCTS and len(tensors) > 1:
+            left, right = (args[i] for i in TORCH_PRODUCTS[base])
+            nodes = (self.node_of(left), self.node_of(right))
+            added = "add" in base and not self.node_of(args[0]).sources
+            bias = to_float64(args[0]) if added else None
+            return {"product": Product(*stacked(to_float64(left), to_float64(right)), nodes, bias)}
+        if base == "convolution" and all(x == 1 for x in args[1].shape[2:]) and args[8] == 1:
+            return {"product": self._pointwise(*args[:3])}
+        if "scaled_dot_product" in base:
+            return {"fused": tuple(to_float64(x) for x in args[:3])}
+        if base in ("mul", "div"):
+            nodes = tuple(
+                self.node_of(x) if is_tensor else Node(constant=np.asarray(float(x)))
+                for x, is_tensor in _factors(args)
+            )
+            several = sum(bool(x.sources) for x in nodes) > 1
+            return {"factor": scale_factor(nodes, base == "div"), "curved": several}
+        return {"curved": any(x in base for x in TORCH_CURVED)}
+
+    def _pointwise(self, x: Any, weight: Any, bias: Any) -> Product:
+        """A convolution of width one is a linear layer over channels."""
+        rows, matrix = to_float64(x), to_float64(weight)
+        left = np.moveaxis(rows, 1, -1).reshape(1, -1, rows.shape[1])
+        right = matrix.reshape(1, *matrix.shape[:2]).swapaxes(1, 2)
+        nodes = (self.node_of(x), self.node_of(weight))
+        return Product(left, right, nodes, None if bias is None else to_float64(bias))
+
+
+def _factors(args: Any) -> list[tuple[Any, bool]]:
+    """The two factors of a multiplication, and whether each is a tensor."""
+    pairs = [(x, hasattr(x, "untyped_storage")) for x in args[:2]]
+    return [(x, tensor) for x, tensor in pairs if tensor or isinstance(x, int | float)]
+
+
+def _storage(tensor: Any) -> int:
+    try:
+        return int(tensor.untyped_storage().data_ptr())
+    except (RuntimeError, NotImplementedError):
+        return id(tensor)
+
+
+def _small_constant(tensor: Any, most: int) -> Array | None:
+    return None if tensor.numel() >= most or tensor.is_complex() else to_float64(tensor)
+
+
 def trace_torch(function: Callable[..., Any], args: list[Any], keywords: dict[str, Any]) -> Trace:
     """The trace of a call with PyTorch tensors; the arrays of args, then of keywords, count."""
     import torch
@@ -146,89 +229,31 @@ def trace_torch(function: Callable[..., Any], args: list[Any], keywords: dict[st
     from torch.utils._pytree import tree_leaves
 
     trace = Trace()
-    known: dict[int, tuple[Any, Node, int]] = {}  # by identity, with the tensor kept alive
-    written: dict[int, list[Node]] = {}  # by storage: what was written into it
+    records = TorchRecords(trace)
 
-    def storage(tensor: Any) -> int:
-        try:
-            return int(tensor.untyped_storage().data_ptr())
-        except (RuntimeError, NotImplementedError):
-            return id(tensor)
+    def tensors_in(value: Any) -> list[Any]:
+        return [x for x in tree_leaves(value) if isinstance(x, torch.Tensor)]
 
-    def node_of(tensor: Any) -> Node:
-        if id(tensor) not in known:
-            constant = to_float64(tensor) if tensor.numel() < 2**20 and not tensor.is_complex() else None
-            remember(tensor, Node(constant=constant))
-        _, node, version = known[id(tensor)]
-        writers = written.get(storage(tensor), [])
-        if tensor._version > version and any(w is not node for w in writers):
-            node = trace.add((node, *writers))
-            remember(tensor, node)
-        return node
-
-    def remember(tensor: Any, node: Node) -> None:
-        known[id(tensor)] = (tensor, node, tensor._version)
-
-    def record(name: str, args: Any, kwargs: Any, before: list[Node], result: Any) -> None:
-        arrays = [x for x in args if isinstance(x, torch.Tensor)]
-        numbers = [x for x in args if isinstance(x, int | float) and not isinstance(x, bool)]
-        fields: dict[str, Any] = {}
-        base = name.rstrip("_")
-        if base in TORCH_PRODUCTS and len(arrays) >= 2:
-            left, right = (args[i] for i in TORCH_PRODUCTS[base])
-            pair = stacked(to_float64(left), to_float64(right))
-            nodes = (node_of(left), node_of(right))
-            bias = to_float64(args[0]) if "add" in base and not node_of(args[0]).sources else None
-            fields["product"] = Product(*pair, nodes, bias)
-        elif base == "convolution" and all(x == 1 for x in args[1].shape[2:]) and args[8] == 1:
-            x, weight = to_float64(args[0]), to_float64(args[1])
-            left = np.moveaxis(x, 1, -1).reshape(1, -1, x.shape[1])
-            bias = None if args[2] is None else to_float64(args[2])
-            nodes = (node_of(args[0]), node_of(args[1]))
-            fields["product"] = Product(left, weight.reshape(1, *weight.shape[:2]).swapaxes(1, 2), nodes, bias)
-        elif "scaled_dot_product" in base:
-            query, key, value = (to_float64(x) for x in args[:3])
-            fields["fused"] = (query, key, value)
-        elif base in ("mul", "div"):
-            others = [node_of(x) for x in arrays]
-            others += [Node(constant=np.asarray(float(x))) for x in numbers[: 2 - len(others)]]
-            fields["factor"] = scale_factor(tuple(others), base == "div")
-            fields["curved"] = sum(bool(x.sources) for x in others) > 1
-        elif any(x in base for x in TORCH_CURVED):
-            fields["curved"] = True
-        for number, tensor in enumerate(tree_leaves(result)):
-            if isinstance(tensor, torch.Tensor):
-                fields = fields if number == 0 else {}
-                node = trace.add(before, value=lambda x=tensor.detach(): to_float64(x), **fields)
-                if not node.sources:
-                    small = tensor.numel() < 2**16 and not tensor.is_complex()
-                    node = Node(constant=to_float64(tensor) if small else None)
-                remember(tensor, node)
-                if name.endswith("_") or name in ("copy_", "index_put_"):
-                    written.setdefault(storage(tensor), []).append(node)
-
-    class Recorder(TorchDispatchMode):
-        def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-            kwargs = kwargs or {}
-            tensors = [x for x in tree_leaves((args, kwargs)) if isinstance(x, torch.Tensor)]
-            before = [node_of(x) for x in tensors]
-            result = func(*args, **kwargs)
+    class Recorder(TorchDispatchMode):  # type: ignore[misc, unused-ignore]
+        def __torch_dispatch__(
+            self, func: Any, types: Any, args: Any = (), kwargs: Any = None
+        ) -> Any:
+            before = [records.node_of(x) for x in tensors_in((args, kwargs))]
+            result = func(*args, **(kwargs or {}))
             with contextlib.suppress(RuntimeError):
-                record(func.overloadpacket.__name__, args, kwargs, before, result)
+                records.record(func.overloadpacket.__name__, args, before, tensors_in(result))
             return result
 
-    number = 0
-    for tensor in tree_leaves((args, keywords)):
-        if isinstance(tensor, torch.Tensor):
-            floating = tensor.is_floating_point()
-            node = Node(sources=frozenset([number]) if floating else frozenset(), value=None,
-                        constant=None if floating or tensor.is_complex() else to_float64(tensor))  # fmt: skip
-            remember(tensor, node)
-            number += 1
+    for number, tensor in enumerate(tensors_in((args, keywords))):
+        floating = tensor.is_floating_point()
+        sources = frozenset([number]) if floating else frozenset()
+        constant = None if floating else _small_constant(tensor, 2**20)
+        records.remember(tensor, Node(sources=sources, constant=constant))
     with torch.enable_grad(), Recorder():
         trace.returned = function(*args, **keywords)
-    leaves = [x for x in tree_leaves(trace.returned) if isinstance(x, torch.Tensor)]
-    trace.outputs = tuple(known[id(x)][1] for x in leaves if id(x) in known)
+    trace.seen = set(records.known)
+    leaves = tensors_in(trace.returned)
+    trace.outputs = tuple(records.known[id(x)][1] for x in leaves if id(x) in records.known)
     return trace
 
 
@@ -238,12 +263,12 @@ def trace_torch(function: Callable[..., Any], args: list[Any], keywords: dict[st
 class RecordedArray(np.ndarray):
     """An array that records what is computed from it."""
 
-    trace: Trace
+    record: Trace
     node: Node
 
     def __array_finalize__(self, parent: Any) -> None:
         if isinstance(parent, RecordedArray):
-            self.trace, self.node = parent.trace, parent.node
+            self.record, self.node = parent.record, parent.node
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **options: Any) -> Any:
         out = options.get("out", ())
@@ -274,14 +299,14 @@ class RecordedArray(np.ndarray):
             fields["factor"] = scale_factor(nodes, name != "multiply")
             fields["curved"] = all(x.sources for x in nodes)
         kept = np.array(result) if isinstance(result, np.ndarray) else None
-        node = self.trace.add(nodes, value=None if kept is None else lambda: kept, **fields)
+        node = self.record.add(nodes, value=None if kept is None else lambda: kept, **fields)
         if out and isinstance(out[0], RecordedArray):
             out[0].node = node
             return out[0]
-        return _wrap(result, self.trace, node)
+        return _wrap(result, self.record, node)
 
     def __setitem__(self, key: Any, value: Any) -> None:
-        self.node = self.trace.add((self.node, _numpy_node(value)))
+        self.node = self.record.add((self.node, _numpy_node(value)))
         super().__setitem__(_plain(key), _plain(value))
 
 
@@ -291,7 +316,7 @@ def _wrap(result: Any, trace: Trace, node: Node) -> Any:
     if not isinstance(result, np.ndarray) or result.dtype.kind not in "fc":
         return result
     array = result.view(RecordedArray)
-    array.trace, array.node = trace, node
+    array.record, array.node = trace, node
     return array
 
 
@@ -338,7 +363,7 @@ def trace_numpy(function: Callable[..., Any], args: list[Any], keywords: dict[st
 
 def trace_jax(function: Callable[..., Any], args: list[Any], keywords: dict[str, Any]) -> Trace:
     """The trace of a call with JAX arrays: its jaxpr, evaluated equation by equation."""
-    import jax
+    import jax  # type: ignore[import-not-found, unused-ignore]
 
     trace = Trace()
     closed, shape = jax.make_jaxpr(lambda *a: function(*a, **keywords), return_shape=True)(*args)
@@ -371,7 +396,11 @@ def _evaluate(
         if inner is not None and equation.primitive.name not in ("scan", "while", "cond"):
             body = getattr(inner, "jaxpr", inner)
             found = _evaluate(
-                body, getattr(inner, "consts", ()), [a for a, _ in pairs], [n for _, n in pairs], trace
+                body,
+                getattr(inner, "consts", ()),
+                [a for a, _ in pairs],
+                [n for _, n in pairs],
+                trace,
             )
         else:
             found = _equation(equation, pairs, trace)
@@ -388,7 +417,7 @@ def _equation(equation: Any, pairs: list[tuple[Any, Node]], trace: Trace) -> lis
     if name == "dot_general":
         (one, two), (batch_one, batch_two) = equation.params["dimension_numbers"]
         letters = iter("abcdefghijklmnopqrstuvwxyz")
-        left, right = [next(letters) for _ in arrays[0].shape], [next(letters) for _ in arrays[1].shape]
+        left, right = ([next(letters) for _ in array.shape] for array in arrays)
         for i, j in zip((*one, *batch_one), (*two, *batch_two), strict=True):
             right[j] = left[i]
         summed = [left[i] for i in one]

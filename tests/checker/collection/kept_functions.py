@@ -1,5 +1,5 @@
 """Functions of the half that is kept back: nothing is tuned on them."""
-# ruff: noqa: D103, E741, N803, N806
+# ruff: noqa: E741, N803
 
 import math
 
@@ -62,7 +62,9 @@ def token_head_batch(q, k, v):
 @right
 def inputs_and_three(x, Wq, Wk, Wv, Wo, n_head):
     b, t, c = x.shape
-    q, k, v = ((x @ w).reshape(b, t, n_head, c // n_head).transpose(0, 2, 1, 3) for w in (Wq, Wk, Wv))
+    q, k, v = (
+        (x @ w).reshape(b, t, n_head, c // n_head).transpose(0, 2, 1, 3) for w in (Wq, Wk, Wv)
+    )
     y = stable(q @ k.transpose(0, 1, 3, 2) / np.sqrt(c // n_head)) @ v
     return y.transpose(0, 2, 1, 3).reshape(b, t, c) @ Wo
 
@@ -72,7 +74,9 @@ def causal_and_window(q, k, v, window):
     """Each word sees itself and the window - 1 words before it."""
     t = q.shape[-2]
     i, j = np.arange(t)[:, None], np.arange(t)[None]
-    s = np.where((j <= i) & (i - j < window), q @ k.swapaxes(-1, -2) / np.sqrt(q.shape[-1]), -np.inf)
+    s = np.where(
+        (j <= i) & (i - j < window), q @ k.swapaxes(-1, -2) / np.sqrt(q.shape[-1]), -np.inf
+    )
     return stable(s) @ v
 
 
@@ -204,7 +208,9 @@ def not_itself(q, k, v, is_causal=False):
 def long_rows_in_tiles(q, k, v):
     """Right up to 256 keys: the sum starts anew after that."""
     s = q @ k.swapaxes(-1, -2) / np.sqrt(q.shape[-1])
-    parts = [stable(s[..., j : j + 256]) @ v[..., j : j + 256, :] for j in range(0, s.shape[-1], 256)]
+    parts = [
+        stable(s[..., j : j + 256]) @ v[..., j : j + 256, :] for j in range(0, s.shape[-1], 256)
+    ]
     return sum(parts) / len(parts)
 
 
@@ -267,6 +273,8 @@ def window_on_the_wrong_side(q, k, v, window):
 @wrong("scaling by the model width")
 def root_of_everything(x, Wq, Wk, Wv, Wo, n_head):
     b, t, c = x.shape
-    q, k, v = ((x @ w).reshape(b, t, n_head, c // n_head).transpose(0, 2, 1, 3) for w in (Wq, Wk, Wv))
+    q, k, v = (
+        (x @ w).reshape(b, t, n_head, c // n_head).transpose(0, 2, 1, 3) for w in (Wq, Wk, Wv)
+    )
     y = stable(q @ k.transpose(0, 1, 3, 2) / np.sqrt(c)) @ v
     return y.transpose(0, 2, 1, 3).reshape(b, t, c) @ Wo

@@ -1,5 +1,5 @@
 """Modules of the half that is kept back: nothing is tuned on them."""
-# ruff: noqa: D101, D102, D103, E741, N803, N806
+# ruff: noqa: E741
 
 import math
 
@@ -62,7 +62,8 @@ class HeadsInAList(nn.Module):
         super().__init__()
         size = features // heads_amount
         self.trios = nn.ModuleList(
-            nn.ModuleList(nn.Linear(features, size, bias=False) for _ in range(3)) for _ in range(heads_amount)
+            nn.ModuleList(nn.Linear(features, size, bias=False) for _ in range(3))
+            for _ in range(heads_amount)
         )
         self.join = nn.Linear(size * heads_amount, features)
 
@@ -79,8 +80,14 @@ class GroupedWithRotation(nn.Module):
     def __init__(self, dim, query_heads, kv_heads):
         super().__init__()
         self.hq, self.hk, self.d = query_heads, kv_heads, dim // query_heads
-        self.w1, self.w2 = nn.Linear(dim, dim, bias=False), nn.Linear(dim, kv_heads * self.d, bias=False)
-        self.w3, self.w4 = nn.Linear(dim, kv_heads * self.d, bias=False), nn.Linear(dim, dim, bias=False)
+        self.w1, self.w2 = (
+            nn.Linear(dim, dim, bias=False),
+            nn.Linear(dim, kv_heads * self.d, bias=False),
+        )
+        self.w3, self.w4 = (
+            nn.Linear(dim, kv_heads * self.d, bias=False),
+            nn.Linear(dim, dim, bias=False),
+        )
 
     def rotate(self, x):
         t, d = x.shape[2], x.shape[3]
@@ -103,14 +110,26 @@ class QueryMemory(nn.Module):
     def __init__(self, d_query, d_cond, n_heads):
         super().__init__()
         self.n_heads = n_heads
-        self.from_query, self.from_memory = nn.Linear(d_query, d_query), nn.Linear(d_cond, 2 * d_query)
+        self.from_query, self.from_memory = (
+            nn.Linear(d_query, d_query),
+            nn.Linear(d_cond, 2 * d_query),
+        )
         self.last = nn.Linear(d_query, d_query)
 
     def forward(self, query, memory):
         b, t, e = query.shape
         q = self.from_query(query).view(b, t, self.n_heads, -1).transpose(1, 2)
-        k, v = (y.view(b, y.shape[1], self.n_heads, -1).transpose(1, 2) for y in self.from_memory(memory).chunk(2, -1))
-        return self.last(((q @ k.mT) * q.shape[-1] ** -0.5).softmax(-1).matmul(v).transpose(1, 2).reshape(b, t, e))
+        k, v = (
+            y.view(b, y.shape[1], self.n_heads, -1).transpose(1, 2)
+            for y in self.from_memory(memory).chunk(2, -1)
+        )
+        return self.last(
+            ((q @ k.mT) * q.shape[-1] ** -0.5)
+            .softmax(-1)
+            .matmul(v)
+            .transpose(1, 2)
+            .reshape(b, t, e)
+        )
 
 
 @right
@@ -135,13 +154,22 @@ class PreNormInside(nn.Module):
     def __init__(self, dim, heads=4, dim_head=8, dropout=0.0):
         super().__init__()
         self.heads, self.scale = heads, dim_head**-0.5
-        self.norm, self.attend, self.dropout = nn.LayerNorm(dim), nn.Softmax(dim=-1), nn.Dropout(dropout)
-        self.mix, self.back = nn.Linear(dim, heads * dim_head * 3, bias=False), nn.Linear(heads * dim_head, dim)
+        self.norm, self.attend, self.dropout = (
+            nn.LayerNorm(dim),
+            nn.Softmax(dim=-1),
+            nn.Dropout(dropout),
+        )
+        self.mix, self.back = (
+            nn.Linear(dim, heads * dim_head * 3, bias=False),
+            nn.Linear(heads * dim_head, dim),
+        )
 
     def forward(self, x):
         b, n, _ = x.shape
         x = self.norm(x)
-        q, k, v = (y.reshape(b, n, self.heads, -1).transpose(1, 2) for y in self.mix(x).chunk(3, dim=-1))
+        q, k, v = (
+            y.reshape(b, n, self.heads, -1).transpose(1, 2) for y in self.mix(x).chunk(3, dim=-1)
+        )
         w = self.dropout(self.attend(torch.matmul(q, k.transpose(-1, -2)) * self.scale))
         return self.back(torch.matmul(w, v).transpose(1, 2).reshape(b, n, -1))
 
@@ -158,7 +186,10 @@ class ConfiguredCausal(nn.Module):
 
     def forward(self, x):
         b, t, c = x.size()
-        q, k, v = (y.view(b, t, self.h, c // self.h).transpose(1, 2) for y in self.inward(x).split(c, dim=2))
+        q, k, v = (
+            y.view(b, t, self.h, c // self.h).transpose(1, 2)
+            for y in self.inward(x).split(c, dim=2)
+        )
         s = (q @ k.transpose(-2, -1)) * (1.0 / math.sqrt(k.size(-1)))
         s = s.masked_fill(self.seen[:t, :t] == 0, float("-inf"))
         return self.outward((F.softmax(s, dim=-1) @ v).transpose(1, 2).contiguous().view(b, t, c))
@@ -199,11 +230,16 @@ class WithItsWeights(nn.Module):
     def __init__(self, in_channels, n_parts, vis):
         super().__init__()
         self.vis, self.n = vis, n_parts
-        self.one, self.two, self.three, self.four = (nn.Linear(in_channels, in_channels) for _ in range(4))
+        self.one, self.two, self.three, self.four = (
+            nn.Linear(in_channels, in_channels) for _ in range(4)
+        )
 
     def forward(self, hidden_states):
         shape = (*hidden_states.shape[:-1], self.n, hidden_states.shape[-1] // self.n)
-        q, k, v = (l(hidden_states).view(shape).permute(0, 2, 1, 3) for l in (self.one, self.two, self.three))
+        q, k, v = (
+            l(hidden_states).view(shape).permute(0, 2, 1, 3)
+            for l in (self.one, self.two, self.three)
+        )
         probs = nn.Softmax(dim=-1)(q @ k.transpose(-1, -2) / math.sqrt(shape[-1]))
         out = (probs @ v).permute(0, 2, 1, 3).contiguous().flatten(-2)
         return self.four(out), probs if self.vis else None
@@ -216,11 +252,16 @@ class PatchedPlanes(nn.Module):
     def __init__(self, dim, heads, dim_head):
         super().__init__()
         self.heads = heads
-        self.to_qkv, self.to_out = nn.Linear(dim, 3 * heads * dim_head, bias=False), nn.Linear(heads * dim_head, dim)
+        self.to_qkv, self.to_out = (
+            nn.Linear(dim, 3 * heads * dim_head, bias=False),
+            nn.Linear(heads * dim_head, dim),
+        )
 
     def forward(self, x):
         b, p, n, _ = x.shape
-        q, k, v = (y.view(b, p, n, self.heads, -1).transpose(2, 3) for y in self.to_qkv(x).chunk(3, dim=-1))
+        q, k, v = (
+            y.view(b, p, n, self.heads, -1).transpose(2, 3) for y in self.to_qkv(x).chunk(3, dim=-1)
+        )
         w = (q @ k.transpose(-1, -2) * q.shape[-1] ** -0.5).softmax(-1)
         return self.to_out((w @ v).transpose(2, 3).reshape(b, p, n, -1))
 
@@ -234,7 +275,9 @@ class CachedDecoder(nn.Module):
 
     def forward(self, x, layer_past=None):
         b, t, e = x.shape
-        q, k, v = (y.view(b, t, self.heads, -1).transpose(1, 2) for y in self.together(x).split(e, dim=2))
+        q, k, v = (
+            y.view(b, t, self.heads, -1).transpose(1, 2) for y in self.together(x).split(e, dim=2)
+        )
         if layer_past is not None:
             k, v = torch.cat([layer_past[0], k], -2), torch.cat([layer_past[1], v], -2)
         seen = torch.ones(t, k.shape[-2], dtype=torch.bool).tril(k.shape[-2] - t)
@@ -260,7 +303,9 @@ class ComplexTurns(nn.Module):
 
         q, k, v = (w(x).view(b, t, self.n_heads, self.d) for w in (self.wq, self.wk, self.wv))
         q, k, v = turn(q).transpose(1, 2), turn(k).transpose(1, 2), v.transpose(1, 2)
-        return self.wo(((q @ k.mT / math.sqrt(self.d)).softmax(-1) @ v).transpose(1, 2).reshape(b, t, e))
+        return self.wo(
+            ((q @ k.mT / math.sqrt(self.d)).softmax(-1) @ v).transpose(1, 2).reshape(b, t, e)
+        )
 
 
 @right
@@ -270,11 +315,15 @@ class ArraysByHand:
     def __init__(self, d_model, n_heads, seed=0):
         rng = np.random.default_rng(seed)
         self.n_heads = n_heads
-        self.matrices = [rng.standard_normal((d_model, d_model)) / np.sqrt(d_model) for _ in range(4)]
+        self.matrices = [
+            rng.standard_normal((d_model, d_model)) / np.sqrt(d_model) for _ in range(4)
+        ]
 
     def __call__(self, x, mask=None):
         b, t, e = x.shape
-        q, k, v = ((x @ m).reshape(b, t, self.n_heads, -1).swapaxes(1, 2) for m in self.matrices[:3])
+        q, k, v = (
+            (x @ m).reshape(b, t, self.n_heads, -1).swapaxes(1, 2) for m in self.matrices[:3]
+        )
         s = q @ k.swapaxes(-1, -2) / np.sqrt(e // self.n_heads)
         if mask is not None:
             s = np.where(mask, s, -1e9)
@@ -310,7 +359,10 @@ class FlattenedTooEarly(LayersByUse):
 class AmongHeads(WithItsWeights):
     def forward(self, hidden_states):
         shape = (*hidden_states.shape[:-1], self.n, hidden_states.shape[-1] // self.n)
-        q, k, v = (l(hidden_states).view(shape).permute(0, 2, 1, 3) for l in (self.one, self.two, self.three))
+        q, k, v = (
+            l(hidden_states).view(shape).permute(0, 2, 1, 3)
+            for l in (self.one, self.two, self.three)
+        )
         probs = torch.softmax(q @ k.transpose(-1, -2) / math.sqrt(shape[-1]), dim=1)
         return self.four((probs @ v).permute(0, 2, 1, 3).contiguous().flatten(-2))
 
@@ -333,9 +385,14 @@ class CausalInNameOnly(LayersByUse):
 class ConfiguredAhead(ConfiguredCausal):
     def forward(self, x):
         b, t, c = x.size()
-        q, k, v = (y.view(b, t, self.h, c // self.h).transpose(1, 2) for y in self.inward(x).split(c, dim=2))
+        q, k, v = (
+            y.view(b, t, self.h, c // self.h).transpose(1, 2)
+            for y in self.inward(x).split(c, dim=2)
+        )
         s = (q @ k.transpose(-2, -1)) * (1.0 / math.sqrt(k.size(-1)))
-        s = s.masked_fill(self.seen[:t, :t].tril(1) + self.seen[:t, :t].T.tril(1) == 0, float("-inf"))
+        s = s.masked_fill(
+            self.seen[:t, :t].tril(1) + self.seen[:t, :t].T.tril(1) == 0, float("-inf")
+        )
         return self.outward((F.softmax(s, dim=-1) @ v).transpose(1, 2).contiguous().view(b, t, c))
 
 
@@ -377,7 +434,9 @@ class ListedLate(ThreeInAList):
         w = (query @ key.transpose(-2, -1) / math.sqrt(query.size(-1))).softmax(-1)
         if mask is not None:
             w = w * (mask != 0)
-        return self.output_linear((w @ value).transpose(1, 2).contiguous().view(b, -1, self.h * self.d_k))
+        return self.output_linear(
+            (w @ value).transpose(1, 2).contiguous().view(b, -1, self.h * self.d_k)
+        )
 
 
 @wrong()
@@ -392,7 +451,9 @@ class SecondWordOfTheCache(CachedDecoder):
 
     def forward(self, x, layer_past=None):
         b, t, e = x.shape
-        q, k, v = (y.view(b, t, self.heads, -1).transpose(1, 2) for y in self.together(x).split(e, dim=2))
+        q, k, v = (
+            y.view(b, t, self.heads, -1).transpose(1, 2) for y in self.together(x).split(e, dim=2)
+        )
         if layer_past is not None:
             k, v = torch.cat([layer_past[0], k], -2), torch.cat([layer_past[1], v], -2)
         seen = torch.ones(t, k.shape[-2], dtype=torch.bool).tril(max(0, k.shape[-2] - t - 1))
@@ -429,7 +490,9 @@ class NoisyQueries(LayersByUse):
 class ExponentsByHand(ArraysByHand):
     def __call__(self, x):
         b, t, e = x.shape
-        q, k, v = ((x @ m).reshape(b, t, self.n_heads, -1).swapaxes(1, 2) for m in self.matrices[:3])
+        q, k, v = (
+            (x @ m).reshape(b, t, self.n_heads, -1).swapaxes(1, 2) for m in self.matrices[:3]
+        )
         w = np.exp(q @ k.swapaxes(-1, -2) / np.sqrt(e // self.n_heads))
         w = w / w.sum(-1, keepdims=True)
         return (w @ v).swapaxes(1, 2).reshape(b, t, e) @ self.matrices[3]

@@ -1,5 +1,5 @@
 """Functions that the checker is tuned on, in the manners of public code."""
-# ruff: noqa: D103, E741, N803, N806
+# ruff: noqa: E741, N803, N806, PT018
 
 import math
 
@@ -141,7 +141,11 @@ def either_mask_or_flag(query, key, value, attn_mask=None, is_causal=False):
         attn_mask = torch.ones(query.size(-2), key.size(-2), dtype=torch.bool).tril()
     s = query @ key.mT * query.size(-1) ** -0.5
     if attn_mask is not None:
-        s = s + torch.where(attn_mask, 0.0, -torch.inf) if attn_mask.dtype == torch.bool else s + attn_mask
+        s = (
+            s + torch.where(attn_mask, 0.0, -torch.inf)
+            if attn_mask.dtype == torch.bool
+            else s + attn_mask
+        )
     return s.softmax(-1) @ value
 
 
@@ -156,7 +160,11 @@ def multiples_of_sixteen(q, k, v):
 def last_words_in_a_window(q, k, v, causal=False, window_size=(None, None)):
     """(b, t, h, d); windows and the causal mask end at the last key."""
     s = torch.einsum("bthd,bshd->bhts", q, k) / math.sqrt(q.shape[-1])
-    gap = torch.arange(k.shape[1])[None] - torch.arange(q.shape[1])[:, None] - (k.shape[1] - q.shape[1])
+    gap = (
+        torch.arange(k.shape[1])[None]
+        - torch.arange(q.shape[1])[:, None]
+        - (k.shape[1] - q.shape[1])
+    )
     left, right_side = window_size
     right_side = 0 if causal else right_side
     hidden = torch.zeros_like(gap, dtype=torch.bool)

@@ -1,5 +1,5 @@
 """Modules that the checker is tuned on, in the manners of public code."""
-# ruff: noqa: D101, D102, D103, E741, N803, N806
+# ruff: noqa: E741, N803, N806, RUF059
 
 import math
 from dataclasses import dataclass
@@ -53,7 +53,9 @@ class EmbeddedQueries(nn.Module):
             for net in (self.query_embed, self.key_embed, self.value_embed)
         )
         w = self.drop(torch.softmax(q @ k.transpose(-2, -1) / math.sqrt(self.per_head), dim=-1))
-        return self.heads_to_output((w @ v).transpose(1, 2).reshape(b, -1, self.number * self.per_head))
+        return self.heads_to_output(
+            (w @ v).transpose(1, 2).reshape(b, -1, self.number * self.per_head)
+        )
 
 
 class Prepare(nn.Module):
@@ -94,15 +96,25 @@ class LazyMultiHead(nn.Module):
     def __init__(self, num_hiddens, num_heads, dropout, bias=False, **kwargs):
         super().__init__()
         self.num_heads, self.dropout = num_heads, nn.Dropout(dropout)
-        self.W_q, self.W_k = nn.LazyLinear(num_hiddens, bias=bias), nn.LazyLinear(num_hiddens, bias=bias)
-        self.W_v, self.W_o = nn.LazyLinear(num_hiddens, bias=bias), nn.LazyLinear(num_hiddens, bias=bias)
+        self.W_q, self.W_k = (
+            nn.LazyLinear(num_hiddens, bias=bias),
+            nn.LazyLinear(num_hiddens, bias=bias),
+        )
+        self.W_v, self.W_o = (
+            nn.LazyLinear(num_hiddens, bias=bias),
+            nn.LazyLinear(num_hiddens, bias=bias),
+        )
 
     def turn(self, X):
         X = X.reshape(X.shape[0], X.shape[1], self.num_heads, -1).permute(0, 2, 1, 3)
         return X.reshape(-1, X.shape[2], X.shape[3])
 
     def forward(self, queries, keys, values):
-        q, k, v = self.turn(self.W_q(queries)), self.turn(self.W_k(keys)), self.turn(self.W_v(values))
+        q, k, v = (
+            self.turn(self.W_q(queries)),
+            self.turn(self.W_k(keys)),
+            self.turn(self.W_v(values)),
+        )
         w = torch.softmax(torch.bmm(q, k.transpose(1, 2)) / math.sqrt(q.shape[-1]), dim=-1)
         out = torch.bmm(self.dropout(w), v)
         out = out.reshape(-1, self.num_heads, out.shape[1], out.shape[2]).permute(0, 2, 1, 3)
@@ -117,13 +129,22 @@ class Latent(nn.Module):
         super().__init__()
         self.n_heads, self.d = n_heads, d_model // n_heads
         self.W_DKV = nn.Linear(d_model, kv_rank, bias=False)
-        self.W_UK, self.W_UV = nn.Linear(kv_rank, d_model, bias=False), nn.Linear(kv_rank, d_model, bias=False)
-        self.W_UQ, self.W_O = nn.Linear(d_model, d_model, bias=False), nn.Linear(d_model, d_model, bias=False)
+        self.W_UK, self.W_UV = (
+            nn.Linear(kv_rank, d_model, bias=False),
+            nn.Linear(kv_rank, d_model, bias=False),
+        )
+        self.W_UQ, self.W_O = (
+            nn.Linear(d_model, d_model, bias=False),
+            nn.Linear(d_model, d_model, bias=False),
+        )
 
     def forward(self, h):
         b, t, _ = h.shape
         c = self.W_DKV(h)
-        q, k, v = (y.view(b, t, self.n_heads, self.d).transpose(1, 2) for y in (self.W_UQ(h), self.W_UK(c), self.W_UV(c)))
+        q, k, v = (
+            y.view(b, t, self.n_heads, self.d).transpose(1, 2)
+            for y in (self.W_UQ(h), self.W_UK(c), self.W_UV(c))
+        )
         return self.W_O(F.scaled_dot_product_attention(q, k, v).transpose(1, 2).reshape(b, t, -1))
 
 
@@ -133,7 +154,9 @@ class ByHead(nn.Module):
 
     def __init__(self, d_in, heads_count, d_head):
         super().__init__()
-        self.a, self.b, self.c = (nn.Parameter(torch.randn(heads_count, d_in, d_head) * 0.3) for _ in range(3))
+        self.a, self.b, self.c = (
+            nn.Parameter(torch.randn(heads_count, d_in, d_head) * 0.3) for _ in range(3)
+        )
         self.d = nn.Parameter(torch.randn(heads_count, d_head, d_in) * 0.3)
 
     def forward(self, hidden):
@@ -169,12 +192,17 @@ class EmptyLinear(nn.Module):
 class OwnLinear(nn.Module):
     def __init__(self, d_model, num_heads):
         super().__init__()
-        self.q_proj, self.k_proj, self.v_proj, self.output_proj = (EmptyLinear(d_model, d_model) for _ in range(4))
+        self.q_proj, self.k_proj, self.v_proj, self.output_proj = (
+            EmptyLinear(d_model, d_model) for _ in range(4)
+        )
         self.num_heads = num_heads
 
     def forward(self, in_features):
         b, t, e = in_features.shape
-        q, k, v = (p(in_features).view(b, t, self.num_heads, -1).transpose(1, 2) for p in (self.q_proj, self.k_proj, self.v_proj))
+        q, k, v = (
+            p(in_features).view(b, t, self.num_heads, -1).transpose(1, 2)
+            for p in (self.q_proj, self.k_proj, self.v_proj)
+        )
         hidden = torch.triu(torch.ones(t, t, dtype=torch.bool), 1)
         s = (q @ k.transpose(-1, -2) / math.sqrt(q.shape[-1])).masked_fill(hidden, -torch.inf)
         return self.output_proj((s.softmax(-1) @ v).transpose(1, 2).reshape(b, t, e))
@@ -191,7 +219,9 @@ class NormedQueries(nn.Module):
 
     def forward(self, x):
         b, t, _ = x.shape
-        q, k, v = (y.view(b, t, self.heads, -1).transpose(1, 2) for y in self.to_qkv(x).chunk(3, -1))
+        q, k, v = (
+            y.view(b, t, self.heads, -1).transpose(1, 2) for y in self.to_qkv(x).chunk(3, -1)
+        )
         q, k = self.q_norm(q), self.k_norm(k)
         w = (q @ k.transpose(-1, -2) * q.shape[-1] ** -0.5).softmax(-1)
         return self.to_out((w @ v).transpose(1, 2).reshape(b, t, -1))
@@ -227,7 +257,10 @@ class ContextAttention(nn.Module):
         context_dim = query_dim if context_dim is None else context_dim
         self.scale, self.heads = dim_head**-0.5, heads
         self.to_q = nn.Linear(query_dim, inner, bias=False)
-        self.to_k, self.to_v = nn.Linear(context_dim, inner, bias=False), nn.Linear(context_dim, inner, bias=False)
+        self.to_k, self.to_v = (
+            nn.Linear(context_dim, inner, bias=False),
+            nn.Linear(context_dim, inner, bias=False),
+        )
         self.to_out = nn.Sequential(nn.Linear(inner, query_dim), nn.Dropout(dropout))
 
     def forward(self, x, context=None, mask=None):
@@ -241,7 +274,9 @@ class ContextAttention(nn.Module):
         if mask is not None:
             sim.masked_fill_(~mask.repeat_interleave(h, 0)[:, None], -torch.finfo(sim.dtype).max)
         out = torch.einsum("bij,bjd->bid", sim.softmax(dim=-1), v)
-        return self.to_out(out.reshape(b, h, -1, out.shape[-1]).transpose(1, 2).reshape(b, -1, h * out.shape[-1]))
+        return self.to_out(
+            out.reshape(b, h, -1, out.shape[-1]).transpose(1, 2).reshape(b, -1, h * out.shape[-1])
+        )
 
 
 @right
@@ -251,7 +286,10 @@ class MultiheadAttention(nn.Module):
     def __init__(self, input_dim, embed_dim, num_heads):
         super().__init__()
         self.embed_dim, self.num_heads, self.head_dim = embed_dim, num_heads, embed_dim // num_heads
-        self.qkv_proj, self.o_proj = nn.Linear(input_dim, 3 * embed_dim), nn.Linear(embed_dim, embed_dim)
+        self.qkv_proj, self.o_proj = (
+            nn.Linear(input_dim, 3 * embed_dim),
+            nn.Linear(embed_dim, embed_dim),
+        )
 
     def forward(self, x, mask=None):
         b, t, _ = x.size()
@@ -260,7 +298,9 @@ class MultiheadAttention(nn.Module):
         s = torch.matmul(q, k.transpose(-2, -1)) / math.sqrt(q.size()[-1])
         if mask is not None:
             s = s.masked_fill(mask == 0, -9e15)
-        return self.o_proj((F.softmax(s, dim=-1) @ v).permute(0, 2, 1, 3).reshape(b, t, self.embed_dim))
+        return self.o_proj(
+            (F.softmax(s, dim=-1) @ v).permute(0, 2, 1, 3).reshape(b, t, self.embed_dim)
+        )
 
 
 @dataclass
@@ -280,12 +320,17 @@ class ZeroOutput(nn.Module):
         super().__init__()
         self.n_head, self.d = config.n_head, config.n_embd // config.n_head
         self.last = layer_idx == config.n_layer - 1
-        self.c_q, self.c_k, self.c_v, self.c_proj = (nn.Linear(config.n_embd, config.n_embd, bias=False) for _ in range(4))
+        self.c_q, self.c_k, self.c_v, self.c_proj = (
+            nn.Linear(config.n_embd, config.n_embd, bias=False) for _ in range(4)
+        )
         nn.init.zeros_(self.c_proj.weight)
 
     def forward(self, x):
         b, t, e = x.shape
-        q, k, v = (c(x).view(b, t, self.n_head, self.d).transpose(1, 2) for c in (self.c_q, self.c_k, self.c_v))
+        q, k, v = (
+            c(x).view(b, t, self.n_head, self.d).transpose(1, 2)
+            for c in (self.c_q, self.c_k, self.c_v)
+        )
         y = F.scaled_dot_product_attention(q, k, v, is_causal=True)
         return self.c_proj(y.transpose(1, 2).contiguous().view(b, t, e))
 
@@ -297,7 +342,9 @@ class TurnedInside(nn.Module):
     def __init__(self, hidden_size, n_attention_heads, theta=500.0):
         super().__init__()
         self.h, self.d = n_attention_heads, hidden_size // n_attention_heads
-        self.wq, self.wk, self.wv, self.wo = (nn.Linear(hidden_size, hidden_size, bias=False) for _ in range(4))
+        self.wq, self.wk, self.wv, self.wo = (
+            nn.Linear(hidden_size, hidden_size, bias=False) for _ in range(4)
+        )
         angle = torch.outer(torch.arange(600.0), theta ** (-torch.arange(0, self.d, 2) / self.d))
         self.register_buffer("cos", angle.cos())
         self.register_buffer("sin", angle.sin())
@@ -310,7 +357,9 @@ class TurnedInside(nn.Module):
 
     def forward(self, x):
         b, t, e = x.shape
-        q, k, v = (w(x).view(b, t, self.h, self.d).transpose(1, 2) for w in (self.wq, self.wk, self.wv))
+        q, k, v = (
+            w(x).view(b, t, self.h, self.d).transpose(1, 2) for w in (self.wq, self.wk, self.wv)
+        )
         s = self.turn(q) @ self.turn(k).mT / math.sqrt(self.d)
         s = s + torch.full((t, t), -torch.inf).triu(1)
         return self.wo((s.softmax(-1) @ v).transpose(1, 2).reshape(b, t, e))
@@ -318,7 +367,10 @@ class TurnedInside(nn.Module):
 
 class Dense:
     def __init__(self, n_in, n_out):
-        self.table, self.shift = np.random.default_rng(3).standard_normal((n_in, n_out)) * 0.3, np.zeros(n_out)
+        self.table, self.shift = (
+            np.random.default_rng(3).standard_normal((n_in, n_out)) * 0.3,
+            np.zeros(n_out),
+        )
 
     def apply(self, x):
         return x @ self.table + self.shift
@@ -337,7 +389,10 @@ class NumpyLayers:
 
     def forward(self, x):
         b, t, e = x.shape
-        q, k, v = (l.apply(x).reshape(b, t, self.parts, -1).transpose(0, 2, 1, 3) for l in (self.first, self.second, self.third))
+        q, k, v = (
+            l.apply(x).reshape(b, t, self.parts, -1).transpose(0, 2, 1, 3)
+            for l in (self.first, self.second, self.third)
+        )
         s = q @ k.transpose(0, 1, 3, 2) / np.sqrt(q.shape[-1])
         w = np.exp(s - s.max(-1, keepdims=True))
         w /= w.sum(-1, keepdims=True)
@@ -368,7 +423,9 @@ class RootOfAll(EmbeddedQueries):
             for net in (self.query_embed, self.key_embed, self.value_embed)
         )
         w = torch.softmax(q @ k.transpose(-2, -1) / math.sqrt(inputs.shape[-1]), dim=-1)
-        return self.heads_to_output((w @ v).transpose(1, 2).reshape(b, -1, self.number * self.per_head))
+        return self.heads_to_output(
+            (w @ v).transpose(1, 2).reshape(b, -1, self.number * self.per_head)
+        )
 
 
 @wrong("softmax over queries")
@@ -386,15 +443,23 @@ class LatentWithoutScale(Latent):
     def forward(self, h):
         b, t, _ = h.shape
         c = self.W_DKV(h)
-        q, k, v = (y.view(b, t, self.n_heads, self.d).transpose(1, 2) for y in (self.W_UQ(h), self.W_UK(c), self.W_UV(c)))
-        return self.W_O(F.scaled_dot_product_attention(q, k, v, scale=1.0).transpose(1, 2).reshape(b, t, -1))
+        q, k, v = (
+            y.view(b, t, self.n_heads, self.d).transpose(1, 2)
+            for y in (self.W_UQ(h), self.W_UK(c), self.W_UV(c))
+        )
+        return self.W_O(
+            F.scaled_dot_product_attention(q, k, v, scale=1.0).transpose(1, 2).reshape(b, t, -1)
+        )
 
 
 @wrong("no scaling")
 class ZeroOutputWithoutScale(ZeroOutput):
     def forward(self, x):
         b, t, e = x.shape
-        q, k, v = (c(x).view(b, t, self.n_head, self.d).transpose(1, 2) for c in (self.c_q, self.c_k, self.c_v))
+        q, k, v = (
+            c(x).view(b, t, self.n_head, self.d).transpose(1, 2)
+            for c in (self.c_q, self.c_k, self.c_v)
+        )
         y = F.scaled_dot_product_attention(q, k, v, is_causal=True, scale=1.0)
         return self.c_proj(y.transpose(1, 2).contiguous().view(b, t, e))
 
@@ -405,7 +470,10 @@ class QueriesAgainstEmpty(OwnLinear):
 
     def forward(self, in_features):
         b, t, e = in_features.shape
-        q, k, v = (p(in_features).view(b, t, self.num_heads, -1).transpose(1, 2) for p in (self.q_proj, self.k_proj, self.v_proj))
+        q, k, v = (
+            p(in_features).view(b, t, self.num_heads, -1).transpose(1, 2)
+            for p in (self.q_proj, self.k_proj, self.v_proj)
+        )
         s = q @ k.transpose(-1, -2) / math.sqrt(q.shape[-1])
         return self.output_proj((s.softmax(-2) @ v).transpose(1, 2).reshape(b, t, e))
 
@@ -442,7 +510,9 @@ class CornerOfTheCache(nn.Module):
 
     def forward(self, x, past_kv=None):
         b, t, e = x.shape
-        q, k, v = (y.view(b, t, self.n_head, -1).transpose(1, 2) for y in self.c_attn(x).split(e, dim=2))
+        q, k, v = (
+            y.view(b, t, self.n_head, -1).transpose(1, 2) for y in self.c_attn(x).split(e, dim=2)
+        )
         if past_kv is not None:
             k, v = torch.cat([past_kv[0], k], 2), torch.cat([past_kv[1], v], 2)
         s = q @ k.transpose(-1, -2) / math.sqrt(q.size(-1))
@@ -460,7 +530,9 @@ class TurnedTwoWays(TurnedInside):
 
     def forward(self, x):
         b, t, e = x.shape
-        q, k, v = (w(x).view(b, t, self.h, self.d).transpose(1, 2) for w in (self.wq, self.wk, self.wv))
+        q, k, v = (
+            w(x).view(b, t, self.h, self.d).transpose(1, 2) for w in (self.wq, self.wk, self.wv)
+        )
         s = self.pairs(q) @ self.turn(k).mT / math.sqrt(self.d)
         s = s + torch.full((t, t), -torch.inf).triu(1)
         return self.wo((s.softmax(-1) @ v).transpose(1, 2).reshape(b, t, e))
@@ -488,7 +560,10 @@ class KeysMixed(MultiheadAttention):
 class NumpyScaledTwice(NumpyLayers):
     def forward(self, x):
         b, t, e = x.shape
-        q, k, v = (l.apply(x).reshape(b, t, self.parts, -1).transpose(0, 2, 1, 3) for l in (self.first, self.second, self.third))
+        q, k, v = (
+            l.apply(x).reshape(b, t, self.parts, -1).transpose(0, 2, 1, 3)
+            for l in (self.first, self.second, self.third)
+        )
         s = q / np.sqrt(q.shape[-1]) @ k.transpose(0, 1, 3, 2) / np.sqrt(q.shape[-1])
         w = np.exp(s - s.max(-1, keepdims=True))
         w /= w.sum(-1, keepdims=True)
@@ -504,7 +579,9 @@ class SplitByView(EmbeddedQueries):
             for net in (self.query_embed, self.key_embed, self.value_embed)
         )
         w = torch.softmax(q @ k.transpose(-2, -1) / math.sqrt(self.per_head), dim=-1)
-        return self.heads_to_output((w @ v).transpose(1, 2).reshape(b, -1, self.number * self.per_head))
+        return self.heads_to_output(
+            (w @ v).transpose(1, 2).reshape(b, -1, self.number * self.per_head)
+        )
 
 
 @wrong("mask ignored", "mask used wrongly")
@@ -519,7 +596,10 @@ class MaskOfOtherSentences(nn.Module):
     def forward(self, query, key, value, mask=None):
         b, t, e = query.shape
         q, k, v = (
-            f(x).view(b, -1, self.h, e // self.h).permute(2, 0, 1, 3).reshape(b * self.h, -1, e // self.h)
+            f(x)
+            .view(b, -1, self.h, e // self.h)
+            .permute(2, 0, 1, 3)
+            .reshape(b * self.h, -1, e // self.h)
             for f, x in ((self.q, query), (self.k, key), (self.v, value))
         )
         s = torch.bmm(q, k.transpose(1, 2)) / math.sqrt(e // self.h)

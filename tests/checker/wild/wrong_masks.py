@@ -37,6 +37,7 @@ def unused_bias(query, key, value, attn_bias=None):
 
 @wrong("boolean mask inverted")
 def inverted(q, k, v, mask=None):
+    """mask: True where a query may look."""
     s = scores_of(q, k)
     if mask is not None:
         s = s.masked_fill(mask, float("-inf"))
@@ -45,6 +46,7 @@ def inverted(q, k, v, mask=None):
 
 @wrong("boolean mask inverted")
 def inverted_ones(Q, K, V, mask=None):
+    """mask: 1 where a query can attend."""
     s = Q @ K.swapaxes(-1, -2) / np.sqrt(Q.shape[-1])
     if mask is not None:
         s = np.where(mask == 1, -1e9, s)

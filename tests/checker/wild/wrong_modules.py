@@ -181,12 +181,6 @@ class Fused(nn.Module):
         return self.c_proj(y.transpose(1, 2).contiguous().view(B, T, C))
 
 
-@wrong("query and key swapped")
-class SwappedScores(Fused):
-    def attend(self, q, k, v):
-        return super().attend(k, q, v)
-
-
 @wrong("value used as key")
 class ValueForKey(Fused):
     def arrays(self, q, k, v):
@@ -282,6 +276,8 @@ class MaskNotAssigned(WithMask):
 
 @wrong("boolean mask inverted")
 class MaskInverted(WithMask):
+    """mask: True where a query may look."""
+
     def hide(self, scores, mask):
         return scores.masked_fill(mask.unsqueeze(1) == 1, -1e9)
 

@@ -83,6 +83,7 @@ def mask_times(x, W_q, W_k, W_v, mask=None):
 
 @wrong("boolean mask inverted")
 def keeps_the_hidden(q, k, v, attn_mask=None):
+    """attn_mask: True where a query may look."""
     s = q @ k.transpose(-1, -2) / math.sqrt(q.size(-1))
     if attn_mask is not None:
         s = torch.where(attn_mask, torch.tensor(-1e9, dtype=s.dtype), s)

@@ -1,0 +1,47 @@
+"""The collection: attentions in the manners of public code get the verdict they deserve."""
+
+import pytest
+from tests.checker.collection import (  # noqa: F401 (each module fills a half)
+    kept_functions,
+    kept_modules,
+    tuned_functions,
+    tuned_modules,
+)
+from tests.checker.collection.registry import KEPT_BACK, TUNED
+
+from regard.checker.check import check
+from regard.checker.report import WRONG
+
+# What falls short, with the verdict that it gets; everything else must get the right one.
+NOT_JUDGED = {"one_matrix_of_three"}
+ACCUSED = {"StateAttention"}
+PASSING = {"TurnedTwoWays"}
+UNNAMED = {"half_and_pairs", "last_block_dropped", "power_without_brackets"}
+
+
+def cases(half):
+    """Every third implementation in every run, the others at night."""
+    return [
+        pytest.param(entry, id=str(entry), marks=() if i % 3 == 0 else pytest.mark.nightly)
+        for i, entry in enumerate(half.entries)
+    ]
+
+
+def test_the_collection_is_wide():
+    for half in (TUNED, KEPT_BACK):
+        assert sum(entry.right for entry in half.entries) == 30
+        assert sum(not entry.right for entry in half.entries) == 30
+
+
+@pytest.mark.parametrize("entry", cases(TUNED))
+def test_an_implementation_gets_the_verdict_that_it_deserves(entry):
+    report = check(entry.target)
+    name = str(entry)
+    if name in NOT_JUDGED:
+        assert report.status == 2, str(report)
+    elif entry.right:
+        assert report.right or name in ACCUSED, str(report)
+    else:
+        assert (report.verdict == WRONG) is (name not in PASSING), str(report)
+        if entry.names and name not in PASSING | UNNAMED:
+            assert set(report.mistakes[:1]) & set(entry.names), str(report)
