@@ -29,7 +29,7 @@ from regard.checker.compare import (
     largest_gap,
     tolerance,
 )
-from regard.checker.conventions import DTYPES
+from regard.checker.conventions import DTYPES, MIXED_POSITIONS, CallingConvention
 from regard.checker.explain import (
     CORRECT,
     INVERTED_MASK,
@@ -72,6 +72,8 @@ COMPLEX_RESULT = "complex numbers returned"
 EMPTY_ROW_NAN = "a row that may see nothing gives NaN"
 EMPTY_ROW_UNIFORM = "a row that may see nothing gives a uniform row"
 REPEATED_CALLS = 3
+ROTATED_WORDS = 6
+MIXED_ROTATIONS = "rotary pairs and halves mixed"
 MAX_REASONS = 3
 SIZE_PATTERN = r"(?i)multiple|divi|power of|block|assert|must be|support|seqlen|head.?dim|%"
 HOW_TO_WRAP = (
@@ -232,6 +234,10 @@ def judge(
     verdict = explain(layouts, features)
     if verdict.explanation is None or _fails_otherwise(verdict):
         verdict = explain_for_equal_lengths(layouts, features) or verdict
+    if verdict.explanation == CORRECT and _mixes_rotations(verdict.candidate.convention):
+        detail = "with every word the same, a score must depend on the distance of two words alone"
+        found = Finding("rotary positions", FAIL, detail)
+        return _certainly_wrong(verdict.candidate, name, MIXED_ROTATIONS, found)
     if verdict.explanation == CORRECT and verdict.missing:
         return _unanswered(prepared, name, verdict)
     if verdict.explanation == CORRECT and _ignores_scores(verdict.candidate):
@@ -261,7 +267,21 @@ def judge(
         others=verdict.others,
         caveats=caveats,
         departure=_first_departure(departing) if wrong else None,
+        asked=tuple(_asked_steps(verdict.candidate)),
     )
+
+
+def _asked_steps(candidate: Candidate) -> Iterator[str]:
+    """The steps of attention that a question was about, and that gave an answer."""
+    needs = {need for trial in candidate.successful for need in trial.probe.needs}
+    yield from ("scores", "softmax")
+    if candidate.convention.always_causal or "causal" in needs:
+        yield "causal mask"
+    if needs & {"mask", "lengths", "window"}:
+        yield "mask"
+    if candidate.convention.headed:
+        yield "heads"
+    yield "result"
 
 
 def _fails_otherwise(verdict: Verdict) -> bool:
@@ -269,6 +289,27 @@ def _fails_otherwise(verdict: Verdict) -> bool:
     if verdict.explanation != CORRECT or not verdict.candidate.convention.separate:
         return False
     return matches_specification(verdict.candidate, "values", [PROBES[0]]).status == FAIL
+
+
+def _mixes_rotations(convention: CallingConvention) -> bool:
+    """Whether rotations of query and key do not cancel to that of their distance."""
+    if convention.position in MIXED_POSITIONS:
+        return True
+    reading = convention.reading
+    if reading is None or reading.takes_context:
+        return False
+    word = np.random.default_rng(8).standard_normal((1, 1, reading.widths[0]))
+    try:
+        query, key, _ = reading.features((np.repeat(word, ROTATED_WORDS, axis=1),))
+    except ArgumentError:
+        return False
+    lengths = [np.linalg.norm(x, axis=-1) for x in (query, key)]
+    if not all(np.allclose(x, x[:, :, :1], rtol=1e-5) for x in lengths):
+        return False  # positions enter in another way
+    key = np.repeat(key, query.shape[1] // key.shape[1], axis=1)
+    scores = query @ key.swapaxes(-1, -2)
+    shifted = scores[..., 1:, 1:] - scores[..., :-1, :-1]
+    return bool(np.abs(shifted).max() > 1e-4 * np.abs(scores).max())
 
 
 def _certainly_wrong(candidate: Candidate, name: str, mistake: str, finding: Finding) -> Report:

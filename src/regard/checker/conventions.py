@@ -63,6 +63,8 @@ WINDOW_FORMS = ("pair", "both sides", "before", "before it")
 KEY_MASK_SHAPES = ("b11k", "b1k", "bk", "k")
 ROTARY_BASE = 10000.0
 WIDE_WINDOW = 10**6
+# Query and key rotated in different orders of features: never right.
+MIXED_POSITIONS = ("rotary, pairs and halves", "rotary, halves and pairs")
 
 
 @dataclass(frozen=True)
@@ -169,9 +171,14 @@ class CallingConvention:
             bias = slope_bias(slopes, case.query.shape[2], case.key.shape[2], self.position)
             return replace(case, slopes=slopes, mask=bias)
         if "rotary" in self.position:
-            query, key = (rotated(array, self.position) for array in (case.query, case.key))
+            query, key = self._rotated(case.query, case.key)
             return replace(case, query=query, key=key)
         return case
+
+    def _rotated(self, query: Array, key: Array, back: bool = False) -> tuple[Array, Array]:
+        """Query and key rotated by position; of a mixture each in its own order of features."""
+        one, _, other = self.position.removeprefix("rotary, ").partition(" and ")
+        return rotated(query, one, back), rotated(key, other or one, back)
 
     def _project(self, case: Case) -> Case | None:
         if self.reading is not None:
@@ -212,7 +219,7 @@ class CallingConvention:
         if self.roles.form == "qkv":
             query, key = case.query, case.key
             if "rotary" in self.position:
-                query, key = (rotated(a, self.position, back=True) for a in (query, key))
+                query, key = self._rotated(query, key, back=True)
             arrays = {"query": query, "key": key[:, :, case.cached :]}
             arrays["value"] = case.value[:, :, case.cached :]
             return {name: self.pack(array) for name, array in arrays.items()}

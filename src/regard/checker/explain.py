@@ -58,14 +58,13 @@ class Verdict:
 def explain(layouts: list[Candidate], features: Features) -> Verdict:
     """The simplest explanation: right, else one mistake, else two, else none with a name."""
     least = _required_rank(layouts, features)
-    candidates: list[Candidate] = []
-    for bound in _plausible_readings(layouts, features, least):
-        for candidate in _mask_meanings(bound, features):
-            candidates.append(candidate)
-            answered = candidate.regular and not candidate.unanswered
-            usual = answered and candidate.convention.rank >= least
-            if usual and candidate.explained_by(SPECIFICATION):
-                return Verdict(candidate, CORRECT)
+    plausible = _plausible_readings(layouts, features, least)
+    for candidate in (one for bound in plausible for one in _promising(bound, features)):
+        answered = candidate.regular and not candidate.unanswered
+        usual = answered and candidate.convention.rank >= least
+        if usual and candidate.explained_by(SPECIFICATION):
+            return Verdict(candidate, CORRECT)
+    candidates = [one for bound in plausible for one in _mask_meanings(bound, features)]
     verdict = _explain_partial_answers(candidates, least)
     return _retry_in_other_layouts(verdict, layouts, features)
 
@@ -126,6 +125,22 @@ def _without_needless_causality(
     return [
         c for c in candidates if not (c.convention.always_causal and c.convention.layout in layouts)
     ]
+
+
+def _promising(bound: BoundFunction, features: Features) -> Iterator[Candidate]:
+    """The candidates whose first answers with a mask and with padding are right."""
+    for variant in features.variants(bound.convention):
+        read = bound.with_convention(variant)
+        asked = [PROBE_BY_NAME[name] for name in ("mask", "padding")]
+        asked = [probe for probe in asked if features.covers(probe, variant)]
+        trials = [
+            next((t for t in read.probe_trials(probe) if not t.result.error), None)
+            for probe in asked
+        ]
+        if all(t and Candidate(read, (t,), t.kinds).explains(SPECIFICATION, [t]) for t in trials):
+            candidate = read.run_trials(features)
+            if candidate is not None:
+                yield candidate
 
 
 def _mask_meanings(bound: BoundFunction, features: Features) -> Iterator[Candidate]:

@@ -31,17 +31,19 @@ class StepGrade:
 
 
 def grade(report: Report, max_points: float = 10.0, hints: int = 1) -> tuple[StepGrade, ...]:
-    """Partial credit by step: a step without a mistake gets its full share.
+    """Partial credit by step: a step that was asked about, and has no mistake, gets its share.
 
     A function that could not be called, whose mistake has no name, or whose result is no attention
-    at all (zeros, an input unchanged), gets nothing: none of its steps is known to be right.
+    at all (zeros, an input unchanged, noise), gets nothing: no step of it is known to be right.
     """
-    share = max_points / len(STEP_TITLES)
+    steps = {step: title for step, title in STEP_TITLES.items() if step in report.asked}
+    steps = steps or {"result": STEP_TITLES["result"]}
+    share = max_points / len(steps)
     wrong = {_step(wrong_step(mistake)) for mistake in report.diagnosis}
     stand_in = any(mistake in STAND_INS[:-1] for mistake in report.diagnosis)
     unknown = not report.right and (stand_in or not wrong)
     grades = []
-    for step, title in STEP_TITLES.items():
+    for step, title in steps.items():
         fine = report.right or (not unknown and step not in wrong)
         comment = "right" if fine else report.hint(hints)
         grades.append(StepGrade(title, share if fine else 0.0, share, comment))

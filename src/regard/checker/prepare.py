@@ -21,6 +21,7 @@ from regard.checker.conventions import (
     DTYPES,
     LAYOUTS,
     MASK_FORMS,
+    MIXED_POSITIONS,
     WINDOW_FORMS,
     CallingConvention,
     mask_shapes,
@@ -210,7 +211,7 @@ class PreparedFunction:
         if self.roles.has("slopes"):
             return ("", "distance")
         if self.roles.has("cos"):
-            return ("rotary, halves", "rotary, pairs", "no rotation")
+            return ("rotary, halves", "rotary, pairs", "no rotation", *MIXED_POSITIONS)
         return ("",)
 
     def _weight_orders(self) -> tuple[bool, ...]:

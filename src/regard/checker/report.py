@@ -50,7 +50,8 @@ class Report(TextDisplay):
     ``mistakes`` are names of the catalogue; ``called`` says how the function was called;
     ``notes`` are no mistakes, but worth knowing; ``tried`` is what did not work. ``confidence`` is
     certain (no other explanation fits), likely (``others`` fit too) or unknown (``departure`` says
-    where it goes wrong). ``caveats`` name what happens to a row that may see nothing.
+    where it goes wrong). ``caveats`` name what happens to a row that may see nothing. ``asked`` are
+    the steps that some question was about.
     """
 
     function: str
@@ -64,6 +65,7 @@ class Report(TextDisplay):
     others: tuple[str, ...] = ()
     caveats: tuple[str, ...] = ()
     departure: Departure | None = None
+    asked: tuple[str, ...] = ()
 
     @property
     def right(self) -> bool:
@@ -126,7 +128,7 @@ class Report(TextDisplay):
 
     @classmethod
     def from_dict(cls, fields: dict[str, Any]) -> Report:
-        names = ("mistakes", "notes", "tried", "others", "caveats")
+        names = ("mistakes", "notes", "tried", "others", "caveats", "asked")
         departure = fields["departure"]
         return cls(
             function=fields["function"],

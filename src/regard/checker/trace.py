@@ -188,12 +188,12 @@ class TorchRecords:
         if "scaled_dot_product" in base:
             return {"fused": tuple(to_float64(x) for x in args[:3])}
         if base in ("mul", "div"):
-            nodes = tuple(
+            factors = tuple(
                 self.node_of(x) if is_tensor else Node(constant=np.asarray(float(x)))
                 for x, is_tensor in _factors(args)
             )
-            several = sum(bool(x.sources) for x in nodes) > 1
-            return {"factor": scale_factor(nodes, base == "div"), "curved": several}
+            several = sum(bool(x.sources) for x in factors) > 1
+            return {"factor": scale_factor(factors, base == "div"), "curved": several}
         return {"curved": any(x in base for x in TORCH_CURVED)}
 
     def _pointwise(self, x: Any, weight: Any, bias: Any) -> Product:

@@ -74,6 +74,20 @@ def _complex(query: Array, key: Array, value: Array, **options: Any) -> Any:
     return as_function(SPECIFICATION)(query, key, value, **options) + 1j
 
 
+def _mixing(query: Array, key: Array, value: Array, cos: Array, sin: Array) -> Array:
+    """cos and sin (t, d / 2): neighbours of the query are rotated, halves of the key."""
+
+    def turn(one: Array, other: Array) -> tuple[Array, Array]:
+        c, s = cos[: one.shape[-2]], sin[: one.shape[-2]]
+        return one * c - other * s, other * c + one * s
+
+    half = key.shape[-1] // 2
+    pairs = np.stack(turn(query[..., ::2], query[..., 1::2]), axis=-1).reshape(query.shape)
+    halves = np.concatenate(turn(key[..., :half], key[..., half:]), axis=-1)
+    scores = pairs @ halves.swapaxes(-1, -2) / np.sqrt(query.shape[-1])
+    return np.asarray(softmax(scores) @ value)
+
+
 CONDUCT = (
     Mistake(
         "base-2 log-sum-exp returned as natural",
@@ -145,5 +159,12 @@ CONDUCT = (
         "silently.",
         "scores = np.real(scores)  # if the rest is rounding\noutput = weights @ value",
         conduct=_complex,
+    ),
+    Mistake(
+        "rotary pairs and halves mixed",
+        "Query and key are rotated in different orders of features, or only one of them is: the "
+        "rotations no longer cancel to that of the distance, and scores depend on absolute places.",
+        "query = rotate(query, cos, sin)\nkey = rotate(key, cos, sin)  # by the same function",
+        conduct=_mixing,
     ),
 )
