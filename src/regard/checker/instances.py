@@ -214,7 +214,8 @@ class CalledModule:
             return self.function(*arrays, **keywords)
         trace = TRACERS[self.library](self.function, list(arrays), keywords)
         first = arrays[0] if arrays else options[self.names[0]]
-        return self.reader.inner(trace).reshape(*first.shape[:-1], -1)
+        words = (1, *first.shape)[-3:-1]
+        return self.reader.inner(trace, words).reshape(*first.shape[:-1], -1)
 
     def _tokens(self, arrays: tuple[Any, ...], options: dict[str, Any]) -> int:
         first = arrays[0] if arrays else options.get(self.names[0])

@@ -122,7 +122,7 @@ class Features:
         if "mask hides" in self.claims:
             forms = ("hides", "ones hide")
         if "mask shows" in self.claims:
-            forms = ("bool", "added", "ones")
+            forms = ("bool", "ones")
         if convention.roles.added:
             forms = ("added",)
         first = convention.layout == "tbd" and convention.reading is not None

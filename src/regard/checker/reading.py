@@ -427,13 +427,20 @@ class ModuleReader:
         )
         return replace(reading, output=matrix, inside=not alike)
 
-    def inner(self, trace: Trace) -> Array:
-        """What the output layer gets, (b, t, h * v)."""
+    def inner(self, trace: Trace, first: tuple[int, int]) -> Array:
+        """What the output layer gets, a row for each word; ``first``: sentences and words."""
         layer = _output_layer(trace, self._find(trace))
         if layer is None or layer.product is None:
             raise ArgumentError("its output layer was not found again")
-        joined: Array = layer.product.left[0]
-        return joined
+        rows: Array = layer.product.left[0]
+        shape = (first[1], first[0], rows.shape[-1])
+        swapped = rows.reshape(shape).swapaxes(0, 1).reshape(rows.shape)
+        found = self._find(trace)
+        joined = None if found is None else join_heads(
+            self.arrangements[0].heads(_sums(found), first[0], first[1])
+        ).reshape(rows.shape)  # fmt: skip
+        # Some modules turn (b, t) into (t, b) for themselves.
+        return swapped if joined is not None and _equal(swapped, joined) else rows
 
 
 def samples_of(array_bte: Array) -> int:
