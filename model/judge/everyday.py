@@ -23,6 +23,7 @@ from judge.frames import ContrastPair, ContrastSentence, all_sentences
 from judge.judge import Head, PronounRow, pronoun_rows
 from regard.errors import RegardError
 from regard.text.numerals import changed_numerals
+from regard.transformer.accuracy import SURE
 from regard.transformer.checkpoint import load_model
 from regard.transformer.model import Transformer
 from regard.transformer.search import DEFAULT_SEARCH
@@ -30,7 +31,6 @@ from regard.transformer.translation import translate
 from word_tables import read_table
 
 _TABLES = Path(__file__).parent / "tables"
-SURE = 0.99  # the largest weight of a row at and above which the head is called sure
 Z = 1.959964  # standard deviations of a 95 % range
 
 

@@ -100,6 +100,17 @@ def test_taught_head_is_highlighted_with_its_accuracy(measured, reading):
         pytest.skip("no head of these parameters was taught what a pronoun stands for")
     shown = reading.highlight()
     assert (shown.link.layer, shown.link.head) == tuple(measured["judge"]["head"].values())
-    right = measured["judge"]["contrast_pairs"]["kinds"]["it"]["right"]
-    assert f"measured right in {percent(right)} of " in shown.reason
+    right = measured["judge"]["everyday"]["pronouns"]["it"]["right"]
+    generated = measured["judge"]["contrast_pairs"]["kinds"]["it"]["right"]
+    assert f", {percent(right)} (95 % range " in shown.accuracy
+    assert f"in generated ones, in {percent(generated)}." in shown.accuracy
+    assert shown.doubt in shown.sentence
     assert shown.reason.startswith("the head taught, on generated sentences, to ")
+
+
+def test_the_name_of_the_taught_head_carries_the_same_figures(measured, reading):
+    roles = reading.model.roles
+    if not measured["pronouns"]["taught"]:
+        pytest.skip("no head of these parameters was taught what a pronoun stands for")
+    assert roles.encoder[roles.pronoun_heads[0]].figure == roles.accuracy.short
+    assert "that people wrote with 'it'" in roles.accuracy.short
