@@ -144,7 +144,7 @@ def wilson(share: float, number: float) -> list[float]:
     """Wilson's 95 % range of a share among this many independent cases.
 
     >>> wilson(0.75, 100)
-    [0.6569, 0.8245]
+    [0.657, 0.8245]
     """
     centre = share + Z**2 / (2 * number)
     width = Z * np.sqrt(share * (1 - share) / number + Z**2 / (4 * number**2))
