@@ -1,0 +1,55 @@
+// The formulas of the course as MathML, each made of nested parts: a text is a name, a number or a
+// sign; [tag, ...parts] is an element around others.
+
+const MATH_SPACE = "http://www.w3.org/1998/Math/MathML";
+
+/** @param {FormulaPart} part @returns {Element} */
+function mathPart(part) {
+  if (typeof part === "string") {
+    const tag = /^[\d.,−]+$/.test(part) ? "mn" : /^[\p{L} ]+$/u.test(part) ? "mi" : "mo";
+    const leaf = document.createElementNS(MATH_SPACE, tag);
+    if (tag === "mi" && part.length > 1) leaf.setAttribute("mathvariant", "normal");
+    leaf.textContent = part;
+    return leaf;
+  }
+  const [tag, ...parts] = part;
+  const [name, kind] = tag.split(".");
+  const made = document.createElementNS(MATH_SPACE, name);
+  if (kind) made.setAttribute("class", kind);
+  made.append(...parts.map(mathPart));
+  return made;
+}
+
+/** @param {FormulaPart[]} parts */
+export function mathFormula(...parts) {
+  return mathPart(["math", ["mrow", ...parts]]);
+}
+
+/** @type {FormulaPart} */
+const POWER = ["msup", "e", ["mrow", "score", "/", ["msqrt", "d"]]];
+
+/** @type {Record<string, FormulaPart[]>} */
+export const FORMULAS = {
+  dot: [
+    ...["score", "=", "query", "·", "key", "=", "length of the query", "×"],
+    "shadow of the key",
+  ],
+  share: ["share", "=", ["mfrac", POWER, ["mrow", "sum of all", POWER]]],
+  mix: ["output", "=", "sum of all", ["mrow", "share", "×", "value"]],
+  residual: ["vector", "←", "vector", "+", "what the part makes of it"],
+};
+
+// A formula that a document writes in letters, such as softmax(Q K^T / √d_k).
+/** @param {string} text */
+export function writtenFormula(text) {
+  /** @type {FormulaPart[]} */
+  const parts = [];
+  for (const [, root, name, mark, index] of text.matchAll(
+    /(√?)([A-Za-z]+|[^\sA-Za-z√])(?:([\^_])(\w+))?/g,
+  )) {
+    /** @type {FormulaPart} */
+    const whole = mark ? [mark === "^" ? "msup" : "msub", name, index] : name;
+    parts.push(root ? ["msqrt", whole] : whole);
+  }
+  return mathFormula(...parts);
+}
