@@ -28,7 +28,7 @@ def claim_about(story: Example, about: str) -> Claim:
 
 
 def shares() -> Facts:
-    """The document's softmax of *robots*, which gives nought to a score of nought."""
+    """The document's softmax of *robots*, which gives zero to a score of zero."""
     story = example("robots")
     steps, claim = story.steps, claim_about(story, "weights of robots")
     row, smart = steps.words.index(ROBOTS), steps.words.index(SMART)

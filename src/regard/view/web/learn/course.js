@@ -100,7 +100,7 @@ export const COURSE = [
     ],
     ask: "*It* takes {best_share|%} of the one and {other_share|%} of the other. Whose tip does the sum end nearest to?",
     answer: [
-      "*{best}*. The sum is what this head says about *It*: mostly mouse, with some cat in it. Move the shares and watch the sum travel on the line between both tips.",
+      "*{best}*. The sum is what this head passes on about *It*: mostly *{best}*, with some *{other}* in it. Move the shares and watch the sum travel on the line between both tips.",
       "This is attention, whole: arrows make scores, the softmax makes shares, and the shares mix the values. On paper: `regard worksheet --example robots`.",
     ],
     open: ["steps", ["sentence", "layer", "head"], "See the values and their sum"],
@@ -209,7 +209,7 @@ export const COURSE = [
     title: "Break it",
     text: [
       "A line shows where a head looks. Does that matter for what the model writes? There is one way to know: change it, and let the model run again.",
-      "It writes: *{first}* Now take all that *It* gives to *{noun}* in the taught head and put it on *{rival}*.",
+      "It writes: *{first}* Now take the head from the start, and put all that *It* gives to *{noun}* on *{rival}*.",
     ],
     ask: "What happens to the French?",
     choices: ["It changes.", "It stays the same."],
@@ -236,9 +236,9 @@ export const COURSE = [
     ],
     ask: "Which of these follows from it?",
     choices: [
-      "The model is that sure that the mouse was fast.",
-      "It was the mouse that was fast.",
-      "That share of the mouse's value is in what this head passes on.",
+      "The model is that sure of who was fast.",
+      "The noun with the largest share was fast.",
+      "That share of its value is in what this head passes on.",
     ],
     answer: [
       "Only the last. The sentence does not say who was fast, and a share is no chance of being right.",

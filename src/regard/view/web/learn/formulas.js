@@ -6,10 +6,10 @@ const MATH_SPACE = "http://www.w3.org/1998/Math/MathML";
 /** @param {FormulaPart} part @returns {Element} */
 function mathPart(part) {
   if (typeof part === "string") {
-    const tag = /^[\d.,−]+$/.test(part) ? "mn" : /^[\p{L} ]+$/u.test(part) ? "mi" : "mo";
+    const name = part.length > 1 ? "mtext" : "mi";
+    const tag = /^[\d.,−]+$/.test(part) ? "mn" : /^[\p{L} ]+$/u.test(part) ? name : "mo";
     const leaf = document.createElementNS(MATH_SPACE, tag);
-    if (tag === "mi" && part.length > 1) leaf.setAttribute("mathvariant", "normal");
-    leaf.textContent = part;
+    leaf.textContent = part.replaceAll(" ", "\u00a0");
     return leaf;
   }
   const [tag, ...parts] = part;
@@ -30,12 +30,9 @@ const POWER = ["msup", "e", ["mrow", "score", "/", ["msqrt", "d"]]];
 
 /** @type {Record<string, FormulaPart[]>} */
 export const FORMULAS = {
-  dot: [
-    ...["score", "=", "query", "·", "key", "=", "length of the query", "×"],
-    "shadow of the key",
-  ],
-  share: ["share", "=", ["mfrac", POWER, ["mrow", "sum of all", POWER]]],
-  mix: ["output", "=", "sum of all", ["mrow", "share", "×", "value"]],
+  dot: ["score", "=", "query", "·", "key", "=", "length", "×", "shadow"],
+  share: ["share", "=", ["mfrac", POWER, ["mrow", "sum of all ", POWER]]],
+  mix: ["output", "=", "sum of all ", ["mrow", "share", "×", "value"]],
   residual: ["vector", "←", "vector", "+", "what the part makes of it"],
 };
 

@@ -84,8 +84,8 @@ function tipName(id, plane, tip, text, kind) {
   const { x, y } = plane.at(tip);
   const length = Math.hypot(tip[0], tip[1]) || 1;
   const at = {
-    x: x + (16 * tip[0]) / length,
-    y: y - (16 * tip[1]) / length + 5,
+    x: x + (20 * tip[0]) / length,
+    y: y - (20 * tip[1]) / length + 5,
     "font-size": 16,
   };
   const side = tip[0] / length > 0.5 ? "at-start" : tip[0] / length < -0.5 ? "at-end" : "";
@@ -140,7 +140,7 @@ function ringMark(id, plane, tip, { label, kind, told, move }) {
   return {
     id,
     tag: "circle",
-    at: { cx: x, cy: y, r: 10 },
+    at: { cx: x, cy: y, r: 8 },
     class: `stage-ring ${kind}`,
     attributes: {
       role: "slider",
@@ -163,7 +163,8 @@ function ringMark(id, plane, tip, { label, kind, told, move }) {
  */
 function columnMarks(words, numbers, view, { top, bottom, most, least = 0, text }) {
   const { middles, size } = stageRow(words, view.width, LARGEST_TYPE);
-  const wide = Math.min(46, (0.62 * view.width) / words.length);
+  const gaps = middles.slice(1).map((middle, at) => middle - middles[at]);
+  const wide = Math.min(46, Math.min(...gaps) - 2);
   const unit = (bottom - top) / (most - least);
   const zero = bottom + unit * least;
   const line = { x1: 0, y1: zero, x2: view.width, y2: zero, "stroke-width": 1 };
@@ -193,7 +194,7 @@ function columnMarks(words, numbers, view, { top, bottom, most, least = 0, text 
             "font-size": Math.min(14, Math.max(9.5, size * 0.6)),
           },
           text: text(value),
-          class: "stage-number",
+          class: text(value).startsWith("<") ? "stage-number unseen" : "stage-number",
         },
       ];
       return marks;
@@ -279,7 +280,15 @@ function arrowMarks({ words, position = 0 }, { knobs }, plane) {
       const named = NAMED_KEYS.includes(words[at]);
       const kind = wordClass(words[at]) || "key";
       const mark = arrowMark(`k${at}`, plane, key, { kind, thick: named ? 2.5 : 1 });
-      return named ? [mark, tipName(`kn${at}`, plane, key, words[at], kind)] : [mark];
+      if (!named) return [mark];
+      // The keys of both nouns lie close together: one name stands beside its tip.
+      const name = tipName(`kn${at}`, plane, key, words[at], kind);
+      if (words[at] !== "cat") return [mark, name];
+      const { x, y } = plane.at(key);
+      return [
+        mark,
+        { ...name, at: { ...name.at, x: x - 16, y: y + 8 }, class: `stage-word ${kind} at-end` },
+      ];
     }),
     arrowMark("query", plane, query, { kind: "query", thick: 4 }),
     tipName("queryn", plane, query, `query of ${words[position]}`, "query"),

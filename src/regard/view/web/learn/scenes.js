@@ -205,7 +205,7 @@ function arcMarks(words, row, from, middles, y, view, { id = "arc", down = false
           x: (middles[from] + middles[to]) / 2,
           y: top,
           "font-size": 15,
-          opacity: share >= 0.04 ? 1 : 0,
+          opacity: share >= (down ? 0.1 : 0.04) ? 1 : 0,
         },
         text: percent(share),
         class: `stage-number ${wordClass(words[to])}`,
