@@ -49,8 +49,8 @@ def test_an_unknown_page_is_said():
     with pytest.raises(ArgumentError) as error:
         page_facts("nowhere", regard.read, regard.read)
     assert str(error.value) == (
-        "page must be one of look, ending, arrows, shares, division, values, heads, position, mask, "
-        "cross, layers, training, experiment, tell, printed, order, batch, got 'nowhere'."
+        "page must be one of look, ending, arrows, shares, division, values, heads, position, "
+        "mask, cross, layers, training, experiment, tell, printed, order, batch, got 'nowhere'."
     )
 
 
