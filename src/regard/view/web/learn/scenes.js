@@ -498,12 +498,12 @@ function layersPicture({ parts, words, position = 0 }, view) {
           half,
           from + step,
           y,
-          -height * 0.36,
+          -height * 0.32,
           thick(part.feed_forward),
           "feed",
         ),
         lengthMark(`na${layer}`, (from + half) / 2, y - height * 0.36, part.attention),
-        lengthMark(`nf${layer}`, half + step / 4, y + height * 0.36, part.feed_forward),
+        lengthMark(`nf${layer}`, half + step / 4, y + height * 0.31, part.feed_forward),
       );
   });
   if (answered)
@@ -637,7 +637,7 @@ function barMarks(id, view, y, name, share, { names = 60, kind = "" } = {}) {
     {
       id: `${id}t`,
       tag: "text",
-      at: { x: names - 8, y: y + 5, "font-size": 14 },
+      at: { x: names - 8, y: y + 5, "font-size": Math.min(14, (14 * names) / (7.4 * name.length)) },
       text: name,
       class: "stage-number at-end",
     },
