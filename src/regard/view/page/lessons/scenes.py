@@ -35,7 +35,7 @@ def look(glance: Read, _: Read) -> Facts:
     reading = glance(SENTENCE)
     shown = _taught(reading)
     row = shown["weights"][shown["position"]]
-    _, other = _nouns_by_weight(reading, row)
+    other = _nouns_by_weight(reading, row)[1]
     return {
         **shown,
         **_word_choices(reading, row, (*NOUNS, "fast", IT)),

@@ -33,7 +33,7 @@ export const FORMULAS = {
   dot: ["score", "=", "query", "·", "key", "=", "length", "×", "shadow"],
   share: ["share", "=", ["mfrac", POWER, ["mrow", "sum of all ", POWER]]],
   mix: ["output", "=", "sum of all ", ["mrow", "share", "×", "value"]],
-  residual: ["vector", "←", "vector", "+", "what the part makes of it"],
+  residual: ["vector", "←", "vector", "+", "what is made"],
 };
 
 // A formula that a document writes in letters, such as softmax(Q K^T / √d_k).
