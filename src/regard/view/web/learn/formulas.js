@@ -1,20 +1,20 @@
 // The formulas of the course as MathML, each made of nested parts: a text is a name, a number or a
 // sign; [tag, ...parts] is an element around others.
 
-const MATH_SPACE = "http://www.w3.org/1998/Math/MathML";
+const FORMULA_SPACE = "http://www.w3.org/1998/Math/MathML";
 
 /** @param {FormulaPart} part @returns {Element} */
 function mathPart(part) {
   if (typeof part === "string") {
     const name = part.length > 1 ? "mtext" : "mi";
     const tag = /^[\d.,−]+$/.test(part) ? "mn" : /^[\p{L} ]+$/u.test(part) ? name : "mo";
-    const leaf = document.createElementNS(MATH_SPACE, tag);
+    const leaf = document.createElementNS(FORMULA_SPACE, tag);
     leaf.textContent = part.replaceAll(" ", "\u00a0");
     return leaf;
   }
   const [tag, ...parts] = part;
   const [name, kind] = tag.split(".");
-  const made = document.createElementNS(MATH_SPACE, name);
+  const made = document.createElementNS(FORMULA_SPACE, name);
   if (kind) made.setAttribute("class", kind);
   made.append(...parts.map(mathPart));
   return made;
