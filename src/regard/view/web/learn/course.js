@@ -20,7 +20,7 @@ export const COURSE = [
     ask: "Which word does *It* look at most?",
     answer: [
       "*It* gives {share|%} to *{best}* and {other_share|%} to *{other}*: nearly all, and not quite decided. The shares of a word always add up to one whole.",
-      "What you see is one *head*: one of {heads} places in the English half of the model where such shares are computed. This one is in layer {layer}, head {head}. Choose another word to look from. Then let us find out where shares come from.",
+      "What you see is one *head*: one of {heads} places in the English half of the model where such shares are computed. This one is called layer {layer}, head {head}; layers come later. Choose another word to look from. Then let us find out where shares come from.",
     ],
     open: ["read", ["sentence", "layer", "head"], "Try your own sentence"],
   },
@@ -51,7 +51,7 @@ export const COURSE = [
     answer: [
       "That of *{best}*. Length of the query times length of the shadow is the *score*: {score|1}. It is the same as multiplying query and key number by number and adding up, the *dot product*. What sticks out of the paper does not count.",
       "Drag the query, or the key of either noun (or focus a ring and use the arrow keys). A longer arrow scores more, one at a right angle scores zero, one that points away less than zero.",
-      "The {count} numbers that make the queries of this head were found in training, and are the same for every word of every sentence.",
+      "The {count} numbers that make the queries of this head were found by practice on many sentences, called *training*, and are the same for every word.",
     ],
     open: ["steps", ["sentence", "layer", "head"], "See all the numbers"],
   },
