@@ -32,7 +32,7 @@ VIEWS = {
     "read": ("read", {"sentence": SENTENCE}, ".statement:not(:empty)", "#top"),
     "steps": ("steps", {"sentence": SENTENCE}, ".path-map canvas", "#top"),
     "map": ("map", {"sentence": LONGER, "row": 46}, ".row-table", "#top"),
-    "learn": ("learn", {"page": 8, "answer": 1}, ".verdict", "[data-scene='8']"),
+    "learn": ("learn", {"page": 3, "answer": 1}, ".verdict", "#top"),
 }
 
 

@@ -5,8 +5,6 @@ from urllib.parse import quote_plus
 
 import pytest
 
-from regard.view.page.routes.learn import PAGES
-
 VIEWS = ("read", "steps", "map", "learn")
 HOSTILE = "</script><img src=x onerror=alert(1)><b id='bold'>"
 TEXTS = {
@@ -18,7 +16,7 @@ READY = {
     "read": ".statement:not(:empty)",
     "steps": ".view.steps table, .view.steps canvas",
     "map": ".statement:not(:empty)",
-    "learn": f'[data-scene="{len(PAGES)}"] .choices button',  # the last to be filled
+    "learn": "[data-loaded] .choices button",
 }
 
 # Over when two frames have been drawn: whatever waited for the next one is there then.

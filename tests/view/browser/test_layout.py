@@ -19,7 +19,7 @@ VIEWS = {
     "steps": ("steps", {}, ".path-map canvas"),
     "document": ("steps", {"from": "robots"}, ".claims table"),
     "map": ("map", {"row": 6}, ".row-table"),
-    "learn": ("learn", {}, '[data-scene="5"] .choices button'),
+    "learn": ("learn", {"page": 3, "answer": 1}, ".verdict"),
 }
 FAULTS = """() => {
   const faults = [];

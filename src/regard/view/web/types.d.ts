@@ -1046,43 +1046,46 @@ interface Facts {
   position?: number;
   layer?: number;
   head?: number;
-  layers: number;
-  // Vectors and matrices of a sentence.
-  strips: number[][];
-  ids: number[];
-  parts: number[][];
-  shown: number;
-  width: number;
+  weights: number[][] | number[];
+  // Of the taught head: arrows in the plane, bars.
   query: number[];
   keys: number[][];
+  values: number[][];
+  output: number[];
   scores: number[];
-  without: number[][];
-  // Sums worked out.
-  lines: string[];
-  row: number[];
   scaled: number[];
-  exponentials: number[];
-  total: number;
-  values: number[];
-  divided: number[];
+  shares: number[];
   root: number;
-  before: number[];
-  after: number[];
+  head_width: number;
+  best: string;
+  other: string;
+  best_share: number;
+  other_share: number;
+  // Of other sentences, heads, orders, layers and runs.
+  ending: string;
+  endings: { ending: string; words: string[]; row: number[]; french: string[] }[];
+  rows: number[][][];
+  other_layer: number;
+  other_head: number;
+  per_layer: number;
+  count: number;
+  orders: { name: string; order: number[]; with: number[][]; without: number[][] }[];
+  parts: {
+    before: number;
+    attention: number;
+    between: number;
+    feed_forward: number;
+    after: number;
+  }[];
+  runs: { name: string; row: number[]; french: string[]; chances: number[] }[];
+  candidates: string[];
+  // Of the documents in the appendix.
   sum_before: number;
   sum_after: number;
-  followed?: number;
   own: number[];
   others: string[];
   stray: number[];
   stray_sum: number;
-  // Of the model, and of two runs.
-  kinds: string[];
-  shares: number[];
-  written: string[];
-  first: string;
-  second: string;
-  prefix: string;
-  candidates: [word: string, before: number, after: number][];
 }
 
 type Paragraph = string | { when?: string; unless?: string; text: string };
@@ -1091,8 +1094,7 @@ interface CoursePage {
   name: string;
   title: string;
   appendix?: boolean;
-  picture?: string;
-  after?: string;
+  formula?: string;
   text: Paragraph[];
   ask: string;
   choices?: string[];
@@ -1100,38 +1102,100 @@ interface CoursePage {
   open: [view: string, fields: string[] | Fields, label: string, more?: Fields];
 }
 
-type MakePiece = (facts: Facts) => Piece;
-
-interface Piece {
-  root: HTMLElement;
-  show?(): void;
-  close?(): void;
+// One thing on the stage; a mark of the same id moves from one scene to the next.
+interface StageMark {
+  id: string;
+  tag: "text" | "rect" | "path" | "circle";
+  at: Record<string, number>;
+  d?(at: Record<string, number>): string;
+  text?: string;
+  class?: string;
+  attributes?: Record<string, string | number>;
+  on?: Record<string, (event: Event) => void>;
 }
 
-// One scene of the course, as it is drawn.
-interface Scene {
-  number: number; // from 1
+interface HeldMark {
+  node: SVGElement;
+  mark: StageMark;
+  at: Record<string, number>;
+}
+
+interface StageTable {
+  heads: string[];
+  rows: string[][];
+}
+
+interface StageScene {
+  marks: StageMark[];
+  caption: Child;
+  table?: StageTable;
+}
+
+type FormulaPart = string | FormulaElement;
+interface FormulaElement extends Array<FormulaPart> {
+  0: string; // its tag, with a class after a point
+}
+
+interface ColumnOptions {
+  top: number;
+  bottom: number;
+  most: number;
+  least?: number;
+  text(value: number): string;
+}
+
+interface RangeKnob {
+  min: number;
+  max: number;
+  step: number;
+  value: number;
+  told(value: number): string;
+  change(value: number): void;
+}
+
+// What the reader can set in a scene, by name.
+type Knobs = Record<string, any>;
+type ChangeKnobs = (changes: Knobs, moving?: boolean) => void;
+
+interface StageView {
+  width: number;
+  height: number;
+  answered: boolean;
+  knobs: Knobs;
+  change: ChangeKnobs;
+}
+
+interface LessonScene {
+  knobs(facts: Facts): Knobs;
+  draw(facts: Facts, view: StageView): StageScene;
+  controls?(facts: Facts, knobs: Knobs, change: ChangeKnobs): HTMLElement[];
+  answered?: Knobs; // what the answer sets
+}
+
+interface CourseScene {
   page: CoursePage;
+  number: number; // from 1
   facts: Facts | null;
   answered: number; // the choice that was made, from 1; 0 while the question is open
-  pieces: Piece[];
-  root: HTMLElement;
-  text: HTMLElement;
-  beside: HTMLElement;
-  buttons: HTMLButtonElement[];
-  answer: HTMLElement;
-  verdict: HTMLElement;
+  opened?: boolean;
+  knobs: Knobs | null;
+  close: (() => void) | null;
 }
 
-interface Story {
+interface Course {
   state: State;
   source: Source;
-  scenes: Scene[];
-  current: number; // the scene in view, from 0
-  last: number; // the scene that was answered last, from 0
-  target: number | null; // the scene that the page is scrolling to
+  scenes: CourseScene[];
+  current: number; // the scene that is shown, from 0
   closed: boolean;
   contents: HTMLElement;
+  text: HTMLElement;
+  stage: ReturnType<typeof import("./learn/learn_stage.js").lessonStage>;
+  host: HTMLElement;
+  caption: HTMLElement;
+  controls: HTMLElement;
+  table: HTMLElement;
+  section: HTMLElement;
 }
 
 type TinySizes = typeof import("./learn/tiny_transformer.js").TINY_SIZES;
@@ -1152,6 +1216,9 @@ interface Trainer {
   losses: number[];
   random(): number;
   running: number; // the frame that was asked for, or 0
+  task: number;
+  letters: number[];
+  tasks: HTMLElement;
   button: HTMLButtonElement;
   again: HTMLButtonElement;
   status: HTMLElement;

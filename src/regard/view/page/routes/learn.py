@@ -15,26 +15,25 @@ from regard.view.page.answers import (
     json_answer,
 )
 from regard.view.page.embed import Blobs, page_with
-from regard.view.page.lessons import documents, model, story
-from regard.view.page.lessons.model import Facts, Read
+from regard.view.page.lessons import documents, scenes
+from regard.view.page.lessons.scenes import Facts, Read
 from regard.view.page.readings import Readings
 
 PAGES: dict[str, Callable[[Read, Read], Facts]] = {
-    "look": model.look,
-    "vectors": story.vectors,
-    "query": story.query_and_key,
-    "scores": lambda *_: documents.scores(),
-    "shares": lambda *_: documents.shares(),
-    "division": lambda *_: documents.division(),
-    "sum": lambda *_: documents.weighted_sum(),
-    "habit": model.habit,
-    "position": story.position,
-    "mask": story.mask,
-    "cross": story.cross,
-    "layers": story.layers,
-    "training": story.training,
-    "experiment": story.experiment,
-    "tell": model.tell,
+    "look": scenes.look,
+    "ending": scenes.ending,
+    "arrows": scenes.arrows,
+    "shares": scenes.shares,
+    "division": scenes.division,
+    "values": scenes.values,
+    "heads": scenes.heads,
+    "position": scenes.position,
+    "mask": scenes.mask,
+    "cross": scenes.cross,
+    "layers": scenes.layers,
+    "training": scenes.training,
+    "experiment": scenes.experiment,
+    "tell": scenes.tell,
     "printed": lambda *_: documents.printed(),
     "order": lambda *_: documents.order(),
     "batch": lambda *_: documents.batch(),
