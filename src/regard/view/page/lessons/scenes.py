@@ -379,7 +379,6 @@ def tell(glance: Read, _: Read) -> Facts:
     row = taught["weights"][taught["position"]]
     best, other = _nouns_by_weight(reading, row)
     measured = reading.model.roles.measured["pronouns"]
-    role = reading.model.roles.encoder[taught["layer"], taught["head"]]
     turned = reading.model.roles.measured.get("judge", {}).get("contrast_pairs", {})
     follows = turned.get("changed", {}).get("row turned to wrong", {}).get("gender_follows")
     return {
