@@ -523,7 +523,7 @@ interface LinesLayout {
 type LinesPainter = (
   canvas: HTMLCanvasElement,
   scrolled: number,
-  model: PictureModel & { grown: number },
+  model: PictureModel & { grown: number; isMoving?: boolean },
   layout: LinesLayout,
 ) => void;
 type WordLists = Record<SideName, HTMLUListElement>;
@@ -560,6 +560,7 @@ type Pen = LinesLayout & {
   context: CanvasRenderingContext2D;
   threshold: number;
   grown: number;
+  isMoving?: boolean;
   thick: number;
   left: number;
   right: number;
@@ -703,7 +704,7 @@ interface MarksModel {
 
 interface SceneModel {
   words: { name: string; position: number }[];
-  asking: number | null;
+  asking: { name: string; position: number } | null; // of these
   heads: number;
   note: Child;
   stage: StageModel;

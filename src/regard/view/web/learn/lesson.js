@@ -2,7 +2,7 @@
 // A piece is { root, show?, close? }; show is called once root is in the page and has a width.
 
 import { FIGURE_AXES } from "../lib/export.js";
-import { element, percent, replace, tableHead } from "../lib/dom.js";
+import { element, percent, prose, replace, tableHead } from "../lib/dom.js";
 import { linesPicture } from "../read/lines.js";
 import { weightsTable } from "../read/weights.js";
 import {
@@ -352,7 +352,7 @@ export function filledText(text, facts) {
       if (piece[0] === "*" && piece.length > 2)
         return element("em", { class: "serif" }, valuesIn(inside, facts));
       if (piece[0] === "`" && piece.length > 2) return element("code", null, inside);
-      return valuesIn(piece, facts);
+      return prose(valuesIn(piece, facts));
     });
 }
 

@@ -78,9 +78,12 @@ export function headMarks(handlers) {
           }),
         );
       }
-      rows.querySelector(".shown")?.classList.remove("shown");
-      if (choice.show !== "head") return;
-      rows.querySelector(`[data-mark="${shown}"]`)?.classList.add("shown");
+      const before = rows.querySelector(".shown");
+      const mark = choice.show === "head" ? rows.querySelector(`[data-mark="${shown}"]`) : null;
+      if (before && before === mark) return;
+      before?.classList.remove("shown");
+      mark?.classList.add("shown");
+      if (!mark) return;
       caption.textContent = told[shown] ?? "";
       slider.setAttribute("aria-valuemin", "0");
       slider.setAttribute("aria-valuemax", String(places.length - 1));

@@ -81,7 +81,7 @@ export function firstScene(state, source, handlers) {
     note,
     questions,
     isLive && element("p", { class: "hint" }, HINT),
-    isLive && element("div", { class: "own" }, field.root, next.root),
+    isLive && element("div", { class: "own-sentence" }, field.root, next.root),
     marks.root,
   );
   showPlain(shownText);
@@ -146,7 +146,7 @@ export function firstScene(state, source, handlers) {
  * @param {(position: number) => void} ask
  */
 function drawQuestion(question, about, { words, asking, heads }, ask) {
-  const word = asking === null ? "" : words[asking].name;
+  const word = asking?.name ?? "";
   const drawn = JSON.stringify([words, asking]);
   if (question.dataset.drawn === drawn) return;
   question.dataset.drawn = drawn;
@@ -159,8 +159,8 @@ function drawQuestion(question, about, { words, asking, heads }, ask) {
       on: { change: (event) => ask(Number(event.target.value)) },
     },
     asking === null && element("option", { value: "", selected: true }, "a word"),
-    words.map(({ name, position }, at) =>
-      element("option", { value: position, selected: at === asking }, name),
+    words.map(({ name, position }) =>
+      element("option", { value: position, selected: position === asking?.position }, name),
     ),
   );
   replace(question, isPronoun ? ["What does ", list, " mean?"] : ["Where does ", list, " look?"]);
@@ -198,7 +198,7 @@ function fileTitle(state, source) {
 function nextExample(state, read) {
   let at = 0;
   const shown = () => EXAMPLES[(at + 1) % EXAMPLES.length];
-  const text = element("span");
+  const text = element("i");
   const root = element(
     "button",
     { type: "button", class: "link", on: { click: () => read(sentenceWith(shown(), 0)) } },
@@ -207,7 +207,9 @@ function nextExample(state, read) {
   );
   const show = (/** @type {string} */ sentence) => {
     at = exampleOf(sentence)?.number ?? -1;
-    replace(text, element("i", null, `${shown().start} …`));
+    const offered = `${shown().start} …`;
+    // A text that is replaced under a pointer that is down would end its click.
+    if (text.textContent !== offered) text.textContent = offered;
   };
   show(state.get("sentence", FIRST_SENTENCE));
   return { root, show };

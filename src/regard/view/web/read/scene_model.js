@@ -32,7 +32,7 @@ export function sceneModel(view, shown) {
     .filter(({ name }) => !MARKED.test(name));
   return {
     words,
-    asking: pinned === null ? null : words.findIndex(({ position }) => position === pinned),
+    asking: words.find(({ position }) => position === pinned) ?? null,
     heads:
       reading.parts.reduce((sum, one) => sum + one.layers * one.heads, 0) * (base.quick ? 3 : 1),
     note: sceneNote(view, shown, nouns, links),

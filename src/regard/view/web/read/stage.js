@@ -12,6 +12,7 @@ const MAX_ARCS = 12;
 const MIN_ARC_WEIGHT = 0.005;
 const LABELLED_WEIGHT = 0.1; // from here on an arc has its number
 const LABEL_PIXELS = 26; // above the highest arc, for its number
+const FIRST_GAP_PIXELS = 48; // above the first line of text there is room for more
 const MAX_LARGE_CHARACTERS = 90; // characters that still fit in large letters
 const MARK = /^[(<[].*[)>\]]$/; // (end), </s>: no word of the sentence
 
@@ -206,7 +207,8 @@ function endingSwitch(stage, shown, position, before) {
         );
   [...group.children].forEach((button, at) => {
     button.setAttribute("aria-pressed", String(at === shown.at));
-    button.toggleAttribute("data-position", at === shown.at);
+    button.removeAttribute("data-position");
+    button.removeAttribute("class");
     if (at !== shown.at || !(button instanceof HTMLElement)) return;
     button.dataset.position = String(position);
     stage.words.set(position, button);
@@ -233,7 +235,7 @@ function fillFrench(stage, reading) {
   const names = reading.parts[0].query.words;
   replace(
     french,
-    element("span", { class: "mark start" }, "(start)"),
+    element("span", { class: "mark start", "aria-hidden": "true" }),
     spacedWords(words, (word, at) => {
       const origin = sources[at].map(({ key }) => key);
       const told = sources[at].map(({ key, weight }) => `${asWord(names[key])} ${percent(weight)}`);
@@ -337,12 +339,13 @@ function measure({ root, english }) {
       return Math.round((top + bottom) / 2);
     }),
   );
-  root.classList.toggle("one-line", lines.size <= 1);
+  const isOneLine = lines.size <= 1;
+  root.classList.toggle("one-line", isOneLine);
   const style = getComputedStyle(english);
   const left = Math.min(...chunks.map((chunk) => chunk.getBoundingClientRect().left));
   const room = parseFloat(style.paddingTop) - parseFloat(style.fontSize) * 0.9;
   return {
-    height: Math.max(20, room - LABEL_PIXELS),
+    height: isOneLine ? Math.max(20, room - LABEL_PIXELS) : 0.6 * parseFloat(style.rowGap),
     gap: parseFloat(style.rowGap) * 0.5 + parseFloat(style.fontSize) * 0.62,
     margin: Math.max(6, left - root.getBoundingClientRect().left - 18),
   };
@@ -445,17 +448,24 @@ function finishLine({ path }, target) {
   else path.remove();
 }
 
-// Numbers come once, when the lines have arrived.
+// Numbers come once, when the lines have arrived: above an arc, or on it where lines of text leave
+// no more room; one that would lie over another is left out.
 /** @param {StageState} stage @param {ArcTarget[]} targets */
-function drawLabels(stage, targets) {
-  if (stage.model?.isWhole) return;
-  const most = stage.model?.queryIsFrench === stage.model?.keyIsFrench ? 3 : 1;
-  const shown = targets.filter(({ weight }, at) => at < most && weight >= LABELLED_WEIGHT);
-  for (const { apex, weight, colour } of shown) {
+function drawLabels({ arcs, root, model }, targets) {
+  if (!model || model.isWhole) return;
+  const isOneLine = root.classList.contains("one-line");
+  const most = model.queryIsFrench === model.keyIsFrench ? 3 : 1;
+  /** @type {{ x: number, y: number }[]} */
+  const placed = [];
+  targets.slice(0, most).forEach(({ apex, weight, colour }) => {
+    const [x, y] = [apex.x, apex.y + (isOneLine || apex.y < FIRST_GAP_PIXELS ? -12 : 6)];
+    const isFree = placed.every((one) => Math.abs(one.x - x) > 56 || Math.abs(one.y - y) > 22);
+    if (weight < LABELLED_WEIGHT || !isFree) return;
+    placed.push({ x, y });
     const name = ["one", "two"][colour] ?? "other";
-    const place = { x: apex.x, y: apex.y - 12, "text-anchor": "middle" };
-    stage.arcs.append(svgElement("text", { ...place, class: name }, percent(weight)));
-  }
+    const attributes = { x, y, "text-anchor": "middle", class: name };
+    arcs.append(svgElement("text", attributes, percent(weight)));
+  });
 }
 
 // From the word that looks to the French word that it became; or from the words that a French one
