@@ -35,7 +35,7 @@ def test_the_earlier_sentence_stands_beside_the_typed_one(new_page, open_read, u
     earlier = page.locator(".further button", has_text="compare")
     assert earlier.text_content() == "Beside … hungry compare"
     earlier.click()
-    page.locator(".difference", has_text="lies elsewhere").wait_for()
+    page.locator(".difference", has_text="of its attention elsewhere").wait_for()
     until(page, IN_SIGHT, ".difference")
     assert page.text_content(".beside .title").startswith(
         "Beside it: “A dog ate the food because it was hungry”"
