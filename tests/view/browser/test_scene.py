@@ -149,7 +149,7 @@ def test_it_plays_once_on_a_first_visit(new_page, until, ends):
     page.emulate_media(reduced_motion="no-preference")
     page.clock.install()
     page.goto("/")
-    page.wait_for_selector(".french .word")
+    page.wait_for_selector(".sentence-stage")
     if ends == "at any input":
         page.keyboard.press("Shift")
         page.clock.run_for(10_000)

@@ -54,7 +54,7 @@ export function whyBars(parts, names, asks, onSentence) {
           bar.fill.style.setProperty("height", `${Math.abs(bar.height).toFixed(1)}px`);
           bar.fill.classList.toggle("below", bar.height < 0);
         }),
-      () => bars.forEach(({ number }, at) => (number.textContent = written(stage, values[at]))),
+      () => bars.forEach(({ number }, at) => (number.textContent = barNumber(stage, values[at]))),
     );
     const next = BAR_STAGES[BAR_STAGES.findIndex(([name]) => name === stage) + 1];
     if (next && isFirst) timer = setTimeout(() => show(next[0]), MEANING_MS + STAGE_PAUSE_MS);
@@ -98,7 +98,7 @@ function barColumn(name, isChosen) {
 }
 
 /** @param {string} stage @param {number} value */
-function written(stage, value) {
+function barNumber(stage, value) {
   return stage === "weights" ? percent(value) : signedNumber(value, 1);
 }
 
