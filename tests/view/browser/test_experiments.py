@@ -152,10 +152,12 @@ def test_one_grid_of_heads_at_a_time(page, open_read, until):
     open_read(page)
     assert page.locator(".part:visible").count() == 1
     page.get_by_role("tab", name="Cross").click()
-    assert page.locator('.part[aria-label="cross"]').is_visible()
-    assert page.locator('.part[aria-label="encoder"]').is_hidden()
+    page.locator('.part[aria-label="cross"]').wait_for()
+    page.locator('.part[aria-label="encoder"]').wait_for(state="hidden")
+    assert "part=cross" in page.url  # the picture goes with the tab
     page.get_by_label("cross, layer 2, head 3").click()
-    until(page, "location.hash.includes('part=cross')")
+    until(page, "location.hash.includes('layer=2&head=3')")
+    page.go_back()
     page.go_back()
     page.locator('.part[aria-label="encoder"]').wait_for()
 
