@@ -235,6 +235,17 @@ interface ReadData {
   experiment: ExperimentState | null;
   requested: string; // what is being fetched for `shown`
   shown: Shown | null; // what the pictures are drawn from
+  pointed: HeadChoice | null; // the chosen head, while another one is pointed at
+  nouns: { sentence: string; positions: number[]; isOwn: boolean } | null; // that have colours
+  tried: Tried[]; // experiments, the latest first
+}
+
+interface Tried {
+  sentence: string | null;
+  text: string; // the changes as the address has them
+  changed: string[];
+  after: Run;
+  same: boolean;
 }
 
 // The weights on screen, and what they are of.
@@ -260,11 +271,12 @@ interface ReadSelection {
 
 interface ReadElements {
   root: HTMLElement;
-  top: Headline;
+  scene: FirstScene;
   statement: HTMLElement;
   questions: HTMLElement;
+  furtherQuestions: HTMLElement;
+  tried: HTMLElement;
   steps: TokenSteps;
-  outcome: HTMLElement;
   why: HTMLElement;
   effects: HTMLElement;
   controls: HTMLElement;
@@ -279,6 +291,7 @@ interface ReadElements {
   table: HTMLDetailsElement;
   tableBox: HTMLElement;
   heads: HeadsGrid;
+  more: HTMLDetailsElement; // the lower part: more ways to look
   drawnFrom: DrawnFrom;
 }
 
@@ -514,19 +527,17 @@ interface LinesLayout {
 type LinesPainter = (
   canvas: HTMLCanvasElement,
   scrolled: number,
-  model: PictureModel & { grown: number },
+  model: PictureModel & { grown: number; isMoving?: boolean },
   layout: LinesLayout,
 ) => void;
 type WordLists = Record<SideName, HTMLUListElement>;
 
 type LinesPicture = ReturnType<typeof import("./read/lines.js").linesPicture>;
-type Headline = ReturnType<typeof import("./read/headline.js").headline>;
+type FirstScene = ReturnType<typeof import("./read/scene.js").firstScene>;
 type TokenSteps = ReturnType<typeof import("./read/token_steps.js").tokenSteps>;
 type BesidePicture = ReturnType<typeof import("./read/beside.js").besidePicture>;
 type ImageOverlay = ReturnType<typeof import("./read/image_overlay.js").imageOverlay>;
 type HeadsGrid = ReturnType<typeof import("./read/heads_grid.js").headsGrid>;
-type TranslationLine = ReturnType<typeof import("./read/translation.js").translationLine>;
-type SentenceLine = ReturnType<typeof import("./read/translation.js").sentenceLine>;
 
 // All heads of a part (read/heads_grid.js).
 interface HeadsBox {
@@ -553,6 +564,7 @@ type Pen = LinesLayout & {
   context: CanvasRenderingContext2D;
   threshold: number;
   grown: number;
+  isMoving?: boolean;
   thick: number;
   left: number;
   right: number;
@@ -574,30 +586,135 @@ interface ImagesModel {
   by: string;
 }
 
-interface TranslationParts {
-  root: HTMLElement;
-  english: SentenceLine;
-  hover(positions: number[] | null): void;
-  caption: HTMLElement;
-}
-
 interface FieldParts {
   state: State;
-  first: string;
-  trouble: HTMLElement;
   fit(): void;
-  lines: { english: SentenceLine; french: TranslationLine };
-  handlers: HeadlineHandlers;
+  handlers: SceneHandlers;
+  showPlain(text: string): void;
+  say(message: HTMLElement | null): void;
 }
 
-interface HeadlineHandlers {
-  hover(positions: number[] | null): void;
-  pick(position: number): void;
-  typing(): void;
-  leave(): void;
-  stale(): void;
+// What the first scene calls (read/scene.js).
+interface SceneHandlers {
+  hover(part: string | null, layer?: number, head?: number): void;
+  choose(part: string, layer: number, head: number, isStep?: boolean): void;
+  point(position: number | null): void; // a word of the sentence is pointed at
+  source(positions: number[] | null): void; // the words that a French one came from
+  strike(position: number): void;
+  look(position: number): void; // the word that looks is made to look there
+  soon(sentence: string): void; // a sentence that may be asked for next
+  typing(): void; // the field is focused
+  leave(): void; // before another sentence is read
+  stale(): void; // what is shown is no longer of what is typed
   empty(isEmpty: boolean): void;
-  again(): void;
+  again(): void; // what is typed is once more what was read
+}
+
+type MarkHandlers = Pick<SceneHandlers, "hover" | "choose">;
+
+interface StageHandlers {
+  point(position: number | null): void;
+  source(positions: number[] | null, said: string): void;
+  strike?(position: number): void;
+  look?(position: number): void;
+  soon?(sentence: string): void;
+  ending?(sentence: string): void;
+}
+
+interface TwoEndings {
+  start: string;
+  endings: string[];
+  meant: string[]; // the noun that each ending means
+}
+
+// A word in the scene, in pixels of its stage.
+interface WordPlace {
+  x: number;
+  top: number;
+  bottom: number;
+  line: number; // the middle of its line of text
+}
+
+interface CurveFrame {
+  height: number; // of the highest arc
+  gap: number; // from the middle of a line of text to the middle of the gap above it
+  margin: number; // where brackets run
+}
+
+// Positions of French words are those of the translation; below 0 is (start).
+interface StageLink {
+  query: number;
+  key: number;
+  weight: number;
+}
+
+interface StageModel {
+  links: StageLink[]; // the strongest first
+  nouns: number[]; // the two that have colours
+  asking: { english: number[]; french: number[] };
+  struck: number[];
+  frenchOf: Map<number, number>; // the colour of French words
+  queryIsFrench: boolean;
+  keyIsFrench: boolean;
+  canRedirect: boolean;
+  isWhole: boolean; // no word is chosen: links of all
+}
+
+interface StageLine {
+  path: SVGPathElement;
+  points: number[][] | null;
+  width: number;
+}
+
+type ArcTarget = StageLink & {
+  path: string;
+  apex: { x: number; y: number };
+  foot: { x: number; y: number };
+  colour: number;
+  start: number[];
+};
+
+interface StageState {
+  root: HTMLElement;
+  arcs: SVGSVGElement;
+  english: HTMLElement;
+  french: HTMLElement;
+  former: HTMLElement;
+  handlers: StageHandlers;
+  words: Map<number, HTMLElement>;
+  frenchWords: Map<number, HTMLElement>;
+  made: string; // what the words were made from
+  translated: PageReading | null;
+  model: StageModel | null;
+  lines: StageLine[];
+  stop(): void;
+  pointed: number | null; // the French word that is pointed at
+}
+
+interface MarkPlace {
+  part: string;
+  layer: number;
+  head: number;
+  heads: number; // of its layer
+}
+
+interface MarksModel {
+  reading: PageReading;
+  source: Pick<Source, "thumbnails">;
+  choice: HeadChoice;
+  query: number; // the English word that asks
+  nouns: number[];
+}
+
+interface SceneModel {
+  words: { name: string; position: number }[];
+  asking: { name: string; position: number } | null; // of these
+  heads: number;
+  note: Child;
+  stage: StageModel;
+  before: Run | null;
+  after: Run | null;
+  marks: MarksModel;
 }
 
 interface HeadsHandlers {

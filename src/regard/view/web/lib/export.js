@@ -140,13 +140,16 @@ function exportFormats(figure, source) {
   );
 }
 
+// A sentence, and behind it the head that the figure is of.
+const MAX_NAME_CHARACTERS = 96;
+
 /** @param {{ name: string }} figure @param {string} ending */
 function fileName({ name }, ending) {
   const plain = name
     .normalize("NFKD")
     .replace(/[^\w]+/g, "-")
+    .slice(0, MAX_NAME_CHARACTERS)
     .replace(/^-+|-+$/g, "")
-    .slice(0, 48)
     .toLowerCase();
   return `${plain || "attention"}.${ending}`;
 }

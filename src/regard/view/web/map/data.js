@@ -20,7 +20,7 @@
 // choice is { layer, head }, both from 0.
 
 import { readNumbers } from "../lib/api.js";
-import { FIRST_SENTENCE } from "../read/headline.js";
+import { FIRST_SENTENCE } from "../read/examples.js";
 
 /** @param {Source} source @param {State} state @returns {Promise<Maps>} */
 export async function availableMaps(source, state) {
