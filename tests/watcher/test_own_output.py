@@ -8,17 +8,14 @@ import torch
 import transformers as hf
 from tests.helpers.model_families import (
     FAMILIES,
-    STEPS,
     VOCABULARY,
     batch,
     check_facts,
-    close,
     eager,
 )
 
 import regard
 from regard.errors import BackendError
-from regard.watcher.capture import model_call
 
 FAMILY = {family.name: family for family in FAMILIES}
 _SMALL = {"vocab_size": VOCABULARY, "pad_token_id": 0, "bos_token_id": 1, "eos_token_id": 2}
@@ -57,20 +54,6 @@ def test_every_bit_of_a_generation(family):
         output = model.generate(**batch("left"), **options)
     for logits, own in zip(output.logits, expected.logits, strict=True):
         same(logits, own)
-
-
-def test_long_padded_texts_keep_their_masks_as_descriptions(monkeypatch):
-    """Where the model's own mask would be large, regard's attention computes the output."""
-    model, made = FAMILY["llama"].made(), []
-    monkeypatch.setattr(model_call, "MAX_OWN_BYTES", 0)
-    monkeypatch.setattr(model_call.MaskSpec, "own", lambda self, name: made.append(name))
-    with torch.no_grad():
-        expected = model(**batch("left")).logits
-        with regard.watch(model):
-            output = model(**batch("left")).logits
-    assert not made
-    for sentence in range(3):
-        close(output[sentence, 4:].numpy(), expected[sentence, 4:].numpy(), STEPS)
 
 
 def test_every_later_call_is_compared_by_its_logsumexp(monkeypatch):

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 from regard.engine.tensors import in_host_memory, index_like
 from regard.errors import BackendError
@@ -26,9 +25,11 @@ UNSUPPORTED_OPTIONS = (
 class ModelCall:
     """Arguments of a call: query (b, h, q, d), key and value (b, h_kv, k, d), mask and options.
 
-    ``implementation`` is the model's own attention. ``rows`` are the unpadded queries of each
-    sentence in cross attention, whose mask describes the keys alone. ``logsumexp`` (b, h, q) is the
-    natural one of the kernel that attended, where it returned one.
+    ``attend`` is the model's own attention function, ``implementation`` its name, and ``spec`` says
+    what the mask hides, where that is known. ``rows`` are the unpadded queries of each sentence in
+    cross attention, whose mask describes the keys alone. ``logsumexp`` (b, h, q) is the natural one
+    of the kernel that attended, where it returned one. ``output`` (b, q, h, d) is given where
+    something was changed in it.
     """
 
     module: Any = field(repr=False)
@@ -38,10 +39,13 @@ class ModelCall:
     mask: Any = field(repr=False)
     options: dict[str, Any] = field(repr=False)
     implementation: str = "sdpa"
+    attend: Callable[..., Any] | None = field(default=None, repr=False)
+    spec: MaskSpec | None = field(default=None, repr=False)
     cross: bool = False
     rows: list[slice] | None = None
     logsumexp: torch.Tensor | None = field(default=None, repr=False)
     own_logsumexp: torch.Tensor | None = field(default=None, repr=False)
+    output: torch.Tensor | None = field(default=None, repr=False)
 
     @property
     def has_logsumexp(self) -> bool:
@@ -74,31 +78,9 @@ class ModelCall:
         return "merged" in type(self.module).__name__.lower()
 
     @property
-    def must_be_own(self) -> bool:
-        """Whether the output has to come from the model's own attention: gradients and dropout."""
-        import torch
-
-        tensors = (self.query, self.key, self.value)
-        learning = torch.is_grad_enabled() and any(x.requires_grad for x in tensors)
-        return learning or bool(self.options.get("dropout"))
-
-    @property
-    def prefers_own(self) -> bool:
-        """Whether the model's own attention computes the output, the same to the bit.
-
-        It does unless it needs a mask or weights of n x n above MAX_OWN_BYTES, where regard's own
-        attention saves their memory.
-        """
-        return self.must_be_own or self._own_bytes() <= MAX_OWN_BYTES
-
-    def _own_bytes(self) -> int:
-        """Bytes that the model's own attention takes for what is n x n and not there yet."""
-        sentences, heads, queries, _ = self.query.shape
-        cells = int(sentences * queries * self.key.shape[2])
-        if self.implementation == "eager":
-            return 4 * int(heads) * cells
-        plain = not isinstance(self.mask, MaskSpec) or self.mask.needs_no_matrix
-        return 0 if plain else cells
+    def group(self) -> int:
+        """How many heads share a key."""
+        return int(self.query.shape[1] // self.key.shape[1])
 
     def check(self) -> None:
         """Raise where an option changes the weights in a way that observe has no argument for."""
@@ -111,12 +93,11 @@ class ModelCall:
 
     def own(self) -> tuple[torch.Tensor, Any]:
         """The model's own attention: output (b, q, h, d), and its weights or None."""
-        mask = self.mask
-        if isinstance(mask, MaskSpec):
-            mask = mask.own(self.implementation)
-        attend = own_function(self.module, self.implementation)
-        output, weights = attend(
-            self.module, self.query, self.key, self.value, mask, **self.options
+        if self.output is not None:
+            return self.output, None
+        assert self.attend is not None  # only calls that operators were seen of have none
+        output, weights = self.attend(
+            self.module, self.query, self.key, self.value, self.mask, **self.options
         )
         return output, weights
 
@@ -138,7 +119,7 @@ class ModelCall:
         return output, weights, replace(self, logsumexp=logsumexp)
 
     def some_rows(self, rows: list[int]) -> ModelCall:
-        """The same call for a few queries, with the rows of its mask."""
+        """The same call for a few queries, with the rows of its mask, and without dropout."""
         import torch
 
         at = index_like(rows, self.query)
@@ -146,36 +127,17 @@ class ModelCall:
         options = self.options | {"dropout": 0.0}
         if self.bias is not None:
             options["position_bias"] = self.bias[:, :, at]
-        if isinstance(mask, MaskSpec):
-            mask = mask.own_rows(self.implementation, rows)
-        elif mask is not None:
+        if isinstance(mask, torch.Tensor) and mask.ndim == 4:
             mask = mask[:, :, at] if mask.shape[2] > 1 else mask
         elif self.causal and self.query.shape[2] > 1:
             at_k = torch.arange(self.key.shape[2], device=query.device)
             visible = at_k <= at[:, None]
             lowest = torch.finfo(query.dtype).min
             mask = torch.where(visible, 0.0, lowest)[None, None].to(query.dtype)
-        return replace(self, query=query, mask=mask, options=options)
+        output = None if self.output is None else self.output[:, at]
+        return replace(self, query=query, mask=mask, options=options, output=output)
 
 
-def own_function(module: Any, implementation: str) -> Callable[..., Any]:
-    """The model's own attention function; the eager one is in the module of the model."""
-    from transformers.modeling_utils import ALL_ATTENTION_FUNCTIONS
-
-    if implementation != "eager":
-        function: Callable[..., Any] = ALL_ATTENTION_FUNCTIONS[implementation]
-        return function
-    namespace = sys.modules[type(module).__module__]
-    eager = getattr(namespace, "eager_attention_forward", None)
-    if eager is None:
-        raise BackendError(
-            f"{type(module).__name__} has no eager attention of its own to compare with: load the "
-            "model with attn_implementation='sdpa'."
-        )
-    return cast("Callable[..., Any]", eager)
-
-
-MAX_OWN_BYTES = 2**28
 MAX_QUERIES_COMPARED_IN_FULL = 64  # longer calls are compared at four sampled rows
 
 # Relative to the largest value; a wrong mask, scale or order of heads is off by far more. Models

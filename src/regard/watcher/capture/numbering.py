@@ -15,7 +15,6 @@ from enum import Enum
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from regard.errors import BackendError
-from regard.watcher.capture.masks import MaskSpec
 from regard.watcher.capture.modules import Forwards, attach_hook, named_modules
 from regard.watcher.capture.runs import LayerKey
 
@@ -202,7 +201,7 @@ def _relation(calls: ModuleCalls, call: ModelCall) -> CallRelation:
     before, now = [reference() for reference in calls.last], (call.query, call.key)
     if all(x is y for x, y in zip(before, now, strict=True)):
         return CallRelation.SAME
-    packed = not isinstance(call.mask, MaskSpec)
+    packed = call.spec is None
     if packed and all(_follows(x, y) for x, y in zip(before, now, strict=True)):
         return CallRelation.NEXT
     return CallRelation.UNKNOWN

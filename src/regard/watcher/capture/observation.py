@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from regard.engine.attention import attention
 from regard.engine.call import Requested, prepare
 from regard.engine.observation import ArrayFacts, Observation
 from regard.engine.observe import observe, observe_from_logsumexp, observe_problem
@@ -61,22 +60,6 @@ class OutputBuffer:
             self._tensor = part.reshape(self.shape).contiguous()
         else:
             self.tensor[some, rows] = part
-
-    def put_padding(self, segment: Segment) -> None:
-        """Write the output of padded queries, so that the model's output is the same there."""
-        call, arguments = self.call, segment.arguments
-        queries = call.query.shape[2]
-        for rows in (slice(0, segment.rows.start), slice(segment.rows.stop, queries)):
-            if rows.stop <= rows.start or "mask" in arguments:
-                continue
-            (some, _, _), columns = segment.indices
-            moved: dict[str, Any] = dict(arguments)
-            if "offset" in moved:
-                moved["offset"] += rows.start - segment.rows.start
-            query = engine_input(call.query)[some, :, rows]
-            key, value = engine_input(call.key)[columns], engine_input(call.value)[columns]
-            mixed = attention(query, key, value, scale=call.scale, softcap=call.softcap, **moved)
-            self.tensor[some, rows] = cast_like(mixed, call.value).transpose(-3, -2)
 
     @property
     def _size(self) -> int:
