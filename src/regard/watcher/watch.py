@@ -313,21 +313,10 @@ def _uses_interface(model: Any) -> bool:
     classes: set[Any] = {type(module) for module in modules}
     if not models or any(_outside_interface(cls) for cls in classes):
         return False
-    # A sink is a column of the softmax without a key, which only the weights themselves show.
-    if any(map(_has_sinks, modules)) or any(hasattr(cls, "sinks") for cls in classes):
-        return False
     inside = set(all_modules(models[0])) if len(models) > 1 else {*models}
     # Two models side by side share names of layers.
     owners: set[Any] = {type(module) for module in models}
     return all(module in inside for module in models) and all(map(_can_be_set, owners))
-
-
-def _has_sinks(module: Any) -> bool:
-    """Whether a module has a parameter, buffer, module or other attribute ``sinks`` of its own."""
-    own: dict[str, Any] = module.__dict__
-    if "sinks" in own["_parameters"] or "sinks" in own["_buffers"]:
-        return True
-    return "sinks" in own or "sinks" in own["_modules"]
 
 
 @functools.cache

@@ -133,10 +133,11 @@ class InterfaceSource:
         own, weights, call = call.own_with_logsumexp()
         recorder.flush(run, layer_key)
         # Every row's log-sum-exp of the own kernel is compared: no output is needed for a proof.
-        output = None if proven or call.has_logsumexp else OutputBuffer(call)
+        compared = call.has_logsumexp or call.weights is not None
+        output = None if proven or compared else OutputBuffer(call)
         for segment in segments:
             self._record(run, layer_key, call, segment, output)
-        if output is not None:
+        if output is not None and output.complete:
             self._prove(call, output, segments, layer_key, own)
         self._proven.add(layer_key)
         recorder.report_progress(layer_key)
@@ -376,7 +377,6 @@ def observe_call(call: ModelCall) -> tuple[torch.Tensor, Any]:
     takers = [(source, layer_call) for source, layer_call in located if layer_call is not None]
     if not takers:
         return call.own()
-    call.check()
     outputs = [
         source.take(source.as_cross(call, layer_call), layer_call) for source, layer_call in takers
     ]

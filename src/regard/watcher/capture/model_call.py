@@ -15,10 +15,7 @@ if TYPE_CHECKING:
     import torch
 
 
-UNSUPPORTED_OPTIONS = (
-    "s_aux",
-    "sinks",
-)  # arguments that change the weights in ways observe does not know
+SINK_OPTIONS = ("s_aux", "sinks")  # columns of the softmax that have no key
 
 
 @dataclass(frozen=True)
@@ -28,8 +25,9 @@ class ModelCall:
     ``attend`` is the model's own attention function, ``implementation`` its name, and ``spec`` says
     what the mask hides, where that is known. ``rows`` are the unpadded queries of each sentence in
     cross attention, whose mask describes the keys alone. ``logsumexp`` (b, h, q) is the natural one
-    of the kernel that attended, where it returned one. ``output`` (b, q, h, d) is given where
-    something was changed in it.
+    of the kernel that attended, where it returned one; ``weights`` (b, h, q, k) are given where
+    only they say what was computed. ``output`` (b, q, h, d) is given where something was changed
+    in it.
     """
 
     module: Any = field(repr=False)
@@ -45,7 +43,12 @@ class ModelCall:
     rows: list[slice] | None = None
     logsumexp: torch.Tensor | None = field(default=None, repr=False)
     own_logsumexp: torch.Tensor | None = field(default=None, repr=False)
+    weights: torch.Tensor | None = field(default=None, repr=False)
     output: torch.Tensor | None = field(default=None, repr=False)
+
+    @property
+    def has_sinks(self) -> bool:
+        return any(self.options.get(name) is not None for name in SINK_OPTIONS)
 
     @property
     def has_logsumexp(self) -> bool:
@@ -82,15 +85,6 @@ class ModelCall:
         """How many heads share a key."""
         return int(self.query.shape[1] // self.key.shape[1])
 
-    def check(self) -> None:
-        """Raise where an option changes the weights in a way that observe has no argument for."""
-        for name in UNSUPPORTED_OPTIONS:
-            if self.options.get(name) is not None:
-                raise BackendError(
-                    f"{type(self.module).__name__} passes {name!r} to its attention, which regard "
-                    "does not know: its weights would be wrong, so watch shows none."
-                )
-
     def own(self) -> tuple[torch.Tensor, Any]:
         """The model's own attention: output (b, q, h, d), and its weights or None."""
         if self.output is not None:
@@ -105,11 +99,13 @@ class ModelCall:
         """The model's own output and weights, and this call with its kernel's log-sum-exp.
 
         On a device facts follow from it, which saves a pass over the keys. On the CPU it is
-        compared with the engine's, which is float64.
+        compared with the engine's, which is float64. With sinks the weights themselves are taken.
         """
         events: list[AttentionEvent] = []
         with attention_events(events.append):
             output, weights = self.own()
+        if self.has_sinks:
+            return output, weights, replace(self, weights=self._weights_with_sinks(events))
         # A model that attends twice in one call of its interface has one for each.
         logsumexp = events[0].logsumexp if len(events) == 1 else None
         if logsumexp is None or logsumexp.shape != self.query.shape[:3]:
@@ -117,6 +113,18 @@ class ModelCall:
         if in_host_memory(logsumexp):
             return output, weights, replace(self, own_logsumexp=logsumexp)
         return output, weights, replace(self, logsumexp=logsumexp)
+
+    def _weights_with_sinks(self, events: list[AttentionEvent]) -> torch.Tensor:
+        """Weights of a softmax with sinks; BackendError where a kernel keeps them to itself."""
+        shape = (*self.query.shape[:3], self.key.shape[2])
+        made = [x.weights for x in events if x.weights is not None and x.weights.shape == shape]
+        if len(made) != 1:
+            raise BackendError(
+                f"{type(self.module).__name__} has sinks in its softmax, and its "
+                f"{self.implementation!r} attention does not show its weights: load the model with "
+                "attn_implementation='eager'."
+            )
+        return made[0]
 
     def some_rows(self, rows: list[int]) -> ModelCall:
         """The same call for a few queries, with the rows of its mask, and without dropout."""

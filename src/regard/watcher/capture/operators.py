@@ -96,7 +96,6 @@ class OperatorSource:
     def take(self, event: AttentionEvent) -> None:
         if not self.modules.inside:
             return
-        event = with_finite_numbers(event)
         call = as_call(event, self.modules)
         if 0 in (*call.query.shape[:3], call.key.shape[2]):
             return
@@ -152,18 +151,9 @@ class OperatorSource:
             # A cache that was filled before the block: its queries are the last tokens.
             row_start = call.key.shape[2] - call.query.shape[2] if self._continues(call) else 0
         segment = event_segment(call, event, row_start)
-        records = self.recorder.records(run, layer_key, call, segment)
+        self.recorder.records(run, layer_key, call, segment)
         tokens = self._tokens(run, layer_key, segment, call)
-        smallest = 1.0
-        if event.weights is not None:
-            smallest = smallest_sum(event.weights)
-            sentences = self.modules.sentences(event.weights.shape[-2])
-            nan_bhq = nan_rows(by_sentence(event.weights, call.module, sentences))
-            for record, number in zip(records, nan_bhq.sum((1, 2)).tolist(), strict=False):
-                record.nan_rows += number
-        self.recorder.record(
-            run, layer_key, call, segment, row_start, tokens=tokens, smallest_sum=smallest
-        )
+        self.recorder.record(run, layer_key, call, segment, row_start, tokens=tokens)
 
     def _tokens(
         self, run: ForwardRun, layer_key: LayerKey, segment: Segment, call: ModelCall
@@ -179,38 +169,8 @@ class OperatorSource:
         return [x if x is not None and len(x) == call.key.shape[2] else None for x in named]
 
 
-def with_finite_numbers(event: AttentionEvent) -> AttentionEvent:
-    """The event itself; of a query and key with nan or inf in host memory the weights.
-
-    They are nan in some rows, which a program may well do without.
-    """
-    query, key = event.query, event.key
-    if query is None or key is None or not in_host_memory(query):
-        return event
-    if bool(query.isfinite().all()) and bool(key.isfinite().all()):
-        return event
-    key = key.repeat_interleave(query.shape[1] // key.shape[1], dim=1).float()
-    scale = query.shape[-1] ** -0.5 if event.scale is None else event.scale
-    scores = query.float() @ key.transpose(-1, -2) * scale
-    if event.softcap is not None:
-        scores = event.softcap * (scores / event.softcap).tanh()
-    mask = event.mask
-    if event.causal:
-        mask = scores.new_ones(scores.shape[-2:]).tril() > 0
-    unseen = scores.new_zeros((), dtype=_bool())
-    if mask is not None:
-        bias = mask.float() if mask.dtype != _bool() else scores.new_zeros(()).where(mask, -np.inf)
-        scores = (scores + bias).masked_fill(bias == -np.inf, -np.inf)
-        unseen = (bias == -np.inf).all(dim=-1, keepdim=True)
-    return AttentionEvent(weights=scores.softmax(dim=-1).masked_fill(unseen, 0))
-
-
 def as_call(event: AttentionEvent, modules: RunningModules) -> ModelCall:
-    """An event as a call (b, h, q, d).
-
-    Weights become the scores log w of a query and key of zeros whose log-sum-exp is 0: every fact
-    then follows from the weights as they are, also where they sum to less than 1.
-    """
+    """An event as a call (b, h, q, d); of weights with a query and key of no width."""
     module = modules.module
     if event.weights is None:
         assert event.query is not None
@@ -223,15 +183,8 @@ def as_call(event: AttentionEvent, modules: RunningModules) -> ModelCall:
         return ModelCall(module, *tensors, options, "operator", logsumexp=logsumexp)
     weights = by_sentence(event.weights, module, modules.sentences(event.weights.shape[-2]))
     weights = weights.float().cpu()
-    weights = weights.masked_fill(nan_rows(weights)[..., None], 0)  # said in the notes
-    zeros = weights.new_zeros(())
-    sentences, heads, queries, keys = weights.shape
-    query, key = (zeros.expand(sentences, heads, n, 1) for n in (queries, keys))
-    logsumexp = weights.new_zeros(weights.shape[:-1])
-    logsumexp = logsumexp.masked_fill((weights == 0).all(dim=-1), -np.inf)
-    return ModelCall(
-        module, query, key, key[..., :0], weights.log(), {"scaling": 1.0}, logsumexp=logsumexp
-    )
+    query, key = (weights.new_zeros((*weights.shape[:2], n, 0)) for n in weights.shape[2:])
+    return ModelCall(module, query, key, key, None, {}, "operator", weights=weights)
 
 
 def used_keys(
@@ -298,9 +251,10 @@ def part_name(path: str, call: ModelCall, event: AttentionEvent) -> str:
 
 def sees_one_key(call: ModelCall) -> bool:
     """Whether the mask hides every key but the first from the first query."""
-    if call.mask is None or call.query.shape[2] < 2 or call.key.shape[2] < 2:
+    shown = call.mask if call.weights is None else call.weights > 0
+    if shown is None or call.query.shape[2] < 2 or call.key.shape[2] < 2:
         return False
-    later = call.mask[..., 0, 1:]
+    later = shown[..., 0, 1:]
     hidden = ~later if later.dtype == _bool() else later < -1e4
     return bool(later.numel()) and bool(hidden.all())
 
@@ -321,18 +275,6 @@ def event_segment(call: ModelCall, event: AttentionEvent, row_start: int) -> Seg
         arguments["mask"] = added_mask(call.mask.detach())
     everything = tuple(range(sentences))
     return Segment(everything, slice(0, queries), slice(0, keys), row_start, 0, arguments)
-
-
-def nan_rows(weights: torch.Tensor) -> torch.Tensor:
-    """Rows (..., q) of weights that hold a nan, as of a softmax over keys that are all hidden."""
-    return weights.isnan().any(dim=-1)
-
-
-def smallest_sum(weights: torch.Tensor) -> float:
-    """The smallest sum of a row that has any weight."""
-    sums = weights.float().sum(dim=-1)
-    sums = sums[sums > 0]
-    return float(sums.min()) if sums.numel() else 1.0
 
 
 def _name(modules: RunningModules) -> str:

@@ -402,7 +402,7 @@ def attend_changed(call: ModelCall, sources: Sequence[InterfaceSource]) -> torch
     ]
     if not located:
         return call.own()[0]
-    call.check()
+    _check_sinks(call, located[0][1].layer)
     _check_dropout(call, located[0][1].layer)
     changed = replace(call, output=call.own()[0])
     for source, layer_call in located:
@@ -428,6 +428,14 @@ def _check_relation(call: ModelCall, layer_call: LayerCall) -> None:
         raise BackendError(
             f"{layer_call.layer}: {type(call.module).__name__} attends several times in one call, "
             "so what a head writes is not one output: it cannot be changed. Choose other layers."
+        )
+
+
+def _check_sinks(call: ModelCall, layer: LayerKey) -> None:
+    if call.has_sinks:
+        raise BackendError(
+            f"{layer}: {type(call.module).__name__} has sinks in its softmax, which a changed row "
+            "would leave out: its attention cannot be changed."
         )
 
 
