@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from regard.errors import BackendError
 from regard.watcher.capture.deferred import PendingSteps
-from regard.watcher.capture.masks import LatestMasks
+from regard.watcher.capture.masks import followed_masks, latest_masks
 from regard.watcher.capture.model_call import ModelCall, prove
 from regard.watcher.capture.modules import (
     Forwards,
@@ -74,6 +74,7 @@ class InterfaceSource:
             cleanup.callback(self._detach)
             for remove_hook in self.forwards.attach():
                 cleanup.callback(remove_hook)
+            cleanup.enter_context(followed_masks())
             install(self)
             cleanup.callback(remove, self)
             yield
@@ -289,7 +290,6 @@ def _count_layers(model: Any) -> int:
     return max([number for number in counts if isinstance(number, int)] or [1])
 
 
-_latest_masks = LatestMasks()
 _lock = threading.RLock()
 _sources: list[InterfaceSource] = []
 _replaced = ExitStack()
@@ -309,30 +309,21 @@ def remove(source: InterfaceSource) -> None:
         _sources.remove(source)
         if not _sources:
             _replaced.close()
-            _latest_masks.clear()
 
 
 def _wrap_interface() -> None:
     """Wrap the functions that transformers gives out by name, and the eager one of a model."""
-    from transformers import AttentionInterface, AttentionMaskInterface
+    from transformers import AttentionInterface
 
-    find, find_mask = AttentionInterface.__getitem__, AttentionMaskInterface.__getitem__
-    choose = AttentionInterface.get_interface
+    find, choose = AttentionInterface.__getitem__, AttentionInterface.get_interface
 
     def get_interface(interface: Any, name: str, default: Callable[..., Any]) -> Any:
         return _watched_attention(choose(interface, name, default), name)
 
-    for owner, name, method in (
-        (AttentionInterface, "__getitem__", lambda own, x: _watched_attention(find(own, x), x)),
-        (AttentionInterface, "get_interface", get_interface),
-        (AttentionMaskInterface, "__getitem__", lambda own, x: _followed_mask(find_mask(own, x))),
-    ):
-        former = vars(owner).get(name)
-        setattr(owner, name, method)
-        if former is None:  # it is that of the class above
-            _replaced.callback(delattr, owner, name)
-        else:
-            _replaced.callback(setattr, owner, name, former)
+    AttentionInterface.__getitem__ = lambda own, name: _watched_attention(find(own, name), name)
+    AttentionInterface.get_interface = get_interface
+    _replaced.callback(delattr, AttentionInterface, "__getitem__")  # it is that of its base class
+    _replaced.callback(setattr, AttentionInterface, "get_interface", choose)
 
 
 def _watched_attention(function: Callable[..., Any], name: str | None) -> Callable[..., Any]:
@@ -351,19 +342,6 @@ def _watched_attention(function: Callable[..., Any], name: str | None) -> Callab
 
     attend.__watched__ = True  # type: ignore[attr-defined]
     return attend
-
-
-def _followed_mask(function: Callable[..., Any]) -> Callable[..., Any]:
-    """A function that makes a mask, whose arguments are remembered beside it."""
-
-    @functools.wraps(function)
-    def make(*arguments: Any, **keywords: Any) -> Any:
-        mask = function(*arguments, **keywords)
-        if not arguments and not is_traced():
-            _latest_masks.add(mask, keywords)
-        return mask
-
-    return make
 
 
 def observe_call(call: ModelCall) -> tuple[torch.Tensor, Any]:
@@ -399,11 +377,14 @@ def _warn_of_no_weights(implementation: str) -> None:
 
 def _described(call: ModelCall) -> ModelCall:
     """The call with the description of its mask, if that is known."""
-    if call.mask is not None:
-        spec = _latest_masks.described(call.mask) or _latest_masks.changed(call.mask)
-        return replace(call, spec=spec)
     sentences, queries, keys = call.query.shape[0], call.query.shape[2], call.key.shape[2]
-    masks = _latest_masks.left_to_kernel(sentences, queries)
+    if call.mask is not None:
+        spec = latest_masks.described(call.mask)
+        if spec is None and getattr(call.mask, "ndim", 0) == 4:
+            spec = latest_masks.of_sizes(call.mask.shape[0], *call.mask.shape[2:])
+            spec = spec and replace(spec, changed=True)
+        return replace(call, spec=spec)
+    masks = latest_masks.left_to_kernel(sentences, queries)
     of_size = [mask for mask in masks if mask.shape[3] == keys]
     # A decoder that attends to more keys than it made a mask for is refused, by its sizes.
     cached = call.causal and queries < keys and not is_cross(call.module, "")

@@ -6,15 +6,20 @@ model as it is; their arguments say what it hides, so that facts need no matrix.
 
 from __future__ import annotations
 
+import functools
+import sys
 import threading
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
+
+from regard.watcher.capture.modules import is_traced
 
 if TYPE_CHECKING:
     import torch
@@ -136,14 +141,58 @@ class LatestMasks(threading.local):
             if made is None and spec.shape[:3] == (sentences, 1, queries)
         ]
 
-    def changed(self, mask: Any) -> MaskSpec | None:
-        """The description of the mask of these sizes that a model made this one from."""
-        shape = tuple(getattr(mask, "shape", ()))
-        if len(shape) != 4:
-            return None
-        same = (x for _, x in reversed(self._made) if x.shape[2:] == shape[2:])
-        found = next((x for x in same if shape[0] in (1, x.shape[0])), None)
-        return None if found is None else MaskSpec(found.arguments, changed=True)
+    def of_sizes(self, sentences: int, queries: int, keys: int) -> MaskSpec | None:
+        """The latest mask for so many queries and keys, which a model made its own from."""
+        same = (x for _, x in reversed(self._made) if x.shape[2:] == (queries, keys))
+        return next((x for x in same if sentences in (1, x.shape[0])), None)
+
+
+latest_masks = LatestMasks()
+_lock = threading.RLock()
+_followers = 0
+_replaced = ExitStack()
+
+
+@contextmanager
+def followed_masks() -> Iterator[None]:
+    """Remember the arguments of every mask that transformers makes inside the block."""
+    global _followers
+    if "transformers" not in sys.modules:
+        yield
+        return
+    with _lock:
+        if not _followers:
+            _follow()
+        _followers += 1
+    try:
+        yield
+    finally:
+        with _lock:
+            _followers -= 1
+            if not _followers:
+                _replaced.close()
+                latest_masks.clear()
+
+
+def _follow() -> None:
+    from transformers import AttentionMaskInterface
+
+    find = AttentionMaskInterface.__getitem__
+
+    def followed(interface: Any, name: str) -> Callable[..., Any]:
+        function = find(interface, name)
+
+        @functools.wraps(function)
+        def make(*arguments: Any, **keywords: Any) -> Any:
+            mask = function(*arguments, **keywords)
+            if not arguments and not is_traced():
+                latest_masks.add(mask, keywords)
+            return mask
+
+        return make
+
+    AttentionMaskInterface.__getitem__ = followed
+    _replaced.callback(delattr, AttentionMaskInterface, "__getitem__")
 
 
 def mask_band(function: Callable[..., Any]) -> Band | None:

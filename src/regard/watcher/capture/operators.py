@@ -6,6 +6,7 @@ import weakref
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from math import prod
 from typing import TYPE_CHECKING, Any
 
@@ -14,12 +15,13 @@ from numpy.typing import NDArray
 
 from regard.engine.tensors import in_host_memory
 from regard.watcher.capture.events import AttentionEvent, attention_events
+from regard.watcher.capture.masks import MaskSpec, followed_masks, latest_masks
 from regard.watcher.capture.model_call import ModelCall
 from regard.watcher.capture.modules import RunningModules
 from regard.watcher.capture.numbering import is_cross
 from regard.watcher.capture.records import LayerRecord
 from regard.watcher.capture.runs import ForwardRun, LayerKey
-from regard.watcher.capture.segments import Segment, added_mask, hides_whole_rows
+from regard.watcher.capture.segments import Segment, added_mask, call_segments, hides_whole_rows
 from regard.watcher.options import Options
 
 if TYPE_CHECKING:
@@ -65,7 +67,8 @@ class OperatorSource:
 
     @contextmanager
     def attached(self) -> Iterator[None]:
-        with self.modules.attached(), attention_events(self.take, self.modules.embedded):
+        events = attention_events(self.take, self.modules.embedded)
+        with followed_masks(), self.modules.attached(), events:
             yield
 
     @property
@@ -102,8 +105,14 @@ class OperatorSource:
         layer_key = self._locate(call, event)
         if not self.options.watches(layer_key.layer):
             return
-        run = self._run(layer_key, call)
-        self._record(run, layer_key, call, event)
+        # Where transformers made the mask, positions and padding are known from it.
+        self.drops_padding = call.spec is not None and layer_key.part != "cross"
+        segments = call_segments(call) if self.drops_padding else []
+        run = self._run(layer_key, call, segments)
+        for segment in segments or [self._segment(run, layer_key, call, event)]:
+            self.recorder.records(run, layer_key, call, segment)
+            tokens = self._tokens(run, layer_key, segment, call)
+            self.recorder.record(run, layer_key, call, segment, segment.row_start, tokens=tokens)
         self.recorder.report_progress(layer_key)
 
     def _locate(self, call: ModelCall, event: AttentionEvent) -> LayerKey:
@@ -125,7 +134,7 @@ class OperatorSource:
     def _continues(self, call: ModelCall) -> bool:
         return self.modules.has_cache(call.query.shape[2], call.key.shape[2])
 
-    def _run(self, layer_key: LayerKey, call: ModelCall) -> ForwardRun:
+    def _run(self, layer_key: LayerKey, call: ModelCall, segments: list[Segment]) -> ForwardRun:
         """The text of an attention, decided once a forward, where a layer comes again."""
         recorder = self.recorder
         run = recorder.runs[-1] if recorder.runs else recorder.begin_text()
@@ -134,26 +143,28 @@ class OperatorSource:
             return run
         self._decided = True
         generation, queries, keys = recorder.generation, call.query.shape[2], call.key.shape[2]
-        drafted = generation.draft_start is not None and keys - queries < records[0].keys
-        if drafted and keys > queries:
-            generation.cut(run, keys - queries)
-        grown = {record.keys + queries for record in records} == {keys}
+        first = segments[0].row_start if segments else keys - queries
+        reached = records[0].first_row + records[0].queries if segments else records[0].keys
+        if generation.draft_start is not None and 0 < first < reached:
+            generation.cut(run, first)
+        if segments:
+            grown = all(_follows(records, segment) for segment in segments)
+        else:
+            grown = {record.keys + queries for record in records} == {keys}
         if run.closed or not (grown and len(records) == call.query.shape[0]):
             run = recorder.begin_text()
         return run
 
-    def _record(
+    def _segment(
         self, run: ForwardRun, layer_key: LayerKey, call: ModelCall, event: AttentionEvent
-    ) -> None:
+    ) -> Segment:
+        """All sentences of a call, whose queries follow those that were recorded."""
         before = run.records.get(layer_key, [LayerRecord(self.options.map)])[0]
         row_start = before.first_row + before.queries
         if not before.queries and not event.causal and layer_key.part != "cross":
             # A cache that was filled before the block: its queries are the last tokens.
             row_start = call.key.shape[2] - call.query.shape[2] if self._continues(call) else 0
-        segment = event_segment(call, event, row_start)
-        self.recorder.records(run, layer_key, call, segment)
-        tokens = self._tokens(run, layer_key, segment, call)
-        self.recorder.record(run, layer_key, call, segment, row_start, tokens=tokens)
+        return event_segment(call, event, row_start)
 
     def _tokens(
         self, run: ForwardRun, layer_key: LayerKey, segment: Segment, call: ModelCall
@@ -166,7 +177,14 @@ class OperatorSource:
         known = dict(enumerate(run.tokens[layer_key.part]))
         # Keys that are no tokens of the text (registers, a second stream) have no names.
         named = (known.get(sentence) for sentence in range(sentences))
-        return [x if x is not None and len(x) == call.key.shape[2] else None for x in named]
+        keys = segment.column_start + segment.keys
+        return [x if x is not None and len(x) == keys else None for x in named]
+
+
+def _follows(records: list[LayerRecord], segment: Segment) -> bool:
+    """Whether a segment begins where the records of its sentences end."""
+    some = [records[x] for x in segment.sentences if x < len(records)]
+    return all(0 < x.queries == segment.row_start - x.first_row for x in some)
 
 
 def as_call(event: AttentionEvent, modules: RunningModules) -> ModelCall:
@@ -176,15 +194,27 @@ def as_call(event: AttentionEvent, modules: RunningModules) -> ModelCall:
         assert event.query is not None
         assert event.key is not None
         options = {"scaling": event.scale, "is_causal": event.causal, "softcap": event.softcap}
-        key, mask = used_keys(event.query.shape[2], event.key, event.mask)
+        spec = described(event.query, event.key, event)
+        key, mask = event.key, event.mask
+        if spec is None:
+            key, mask = used_keys(event.query.shape[2], event.key, event.mask)
         # Next to the lowest number a log-sum-exp has no digits left for the number of keys.
         logsumexp = None if hides_whole_rows(mask) else _on_device(event.logsumexp)
         tensors = event.query, key, key[..., :0], mask
-        return ModelCall(module, *tensors, options, "operator", logsumexp=logsumexp)
+        return ModelCall(module, *tensors, options, "operator", spec=spec, logsumexp=logsumexp)
     weights = by_sentence(event.weights, module, modules.sentences(event.weights.shape[-2]))
     weights = weights.float().cpu()
     query, key = (weights.new_zeros((*weights.shape[:2], n, 0)) for n in weights.shape[2:])
-    return ModelCall(module, query, key, key, None, {}, "operator", weights=weights)
+    spec = described(query, key, event)
+    return ModelCall(module, query, key, key, None, {}, "operator", spec=spec, weights=weights)
+
+
+def described(query: torch.Tensor, key: torch.Tensor, event: AttentionEvent) -> MaskSpec | None:
+    """The mask that transformers made for a call, where it made one of these sizes."""
+    spec = latest_masks.of_sizes(query.shape[0], query.shape[2], key.shape[2])
+    if spec is None or event.mask is not None or event.weights is not None:
+        return None if spec is None else replace(spec, changed=True)
+    return spec.as_kernel_computes(event.causal)
 
 
 def used_keys(
@@ -246,6 +276,8 @@ def part_name(path: str, call: ModelCall, event: AttentionEvent) -> str:
         part = next((PARTS[x] for x in PARTS if word == x or word.startswith(f"{x}_")), None)
         if part is not None:
             return part
+    if call.spec is not None and call.spec.band is not None:
+        return "decoder" if call.spec.band[1] == 0 else "encoder"
     return "decoder" if event.causal or sees_one_key(call) else "encoder"
 
 

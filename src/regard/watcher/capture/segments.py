@@ -137,7 +137,7 @@ def _spec_segments(call: ModelCall, mask: MaskSpec) -> Iterator[Segment]:
         if not contiguous and not mask.changed:
             arguments["mask"] = _with_holes(arguments.get("mask"), _holes(mask, some[0], columns))
         hidden = arguments.pop("mask", None)
-        if mask.changed:  # what is hidden besides padding is in the tensor alone
+        if mask.changed and call.mask is not None:  # it alone says what is hidden but padding
             hidden = call.mask[some] if call.mask.shape[0] > 1 else call.mask
         arguments |= _extra(call, hidden, tuple(some), rows, columns)
         row_start = 0 if call.cross else mask.query_start + rows.start - low
