@@ -105,7 +105,7 @@ def test_errors_list_the_choices(decoder, translator, ask, words):
 
 def test_nothing_seen_yet():
     with regard.watch(FAMILY["llama"].made()) as seen:
-        assert str(seen) == "Seen: nothing yet. Call the model inside the block."
+        assert str(seen) == "Seen: nothing yet: call the model inside the block."
     for ask in (lambda: seen.find("it", "dog"), lambda: seen[0], lambda: seen["decoder", 0],
                 lambda: seen.report(), lambda: seen.save("nothing.regard")):  # fmt: skip
         with pytest.raises(NotAskedError) as error:

@@ -707,7 +707,18 @@ class Seen(ChangeableText, NotebookDisplay):
 
     def _check_seen(self) -> None:
         if not self.names:
-            raise NotAskedError("nothing was seen yet: call the model inside the block.")
+            raise NotAskedError(f"nothing was seen yet: {self.advice}")
+
+    @property
+    def advice(self) -> str:
+        """What to do where nothing was seen."""
+        recorder = getattr(self._source, "recorder", None)
+        if recorder is not None and recorder.source.ran_elsewhere:
+            return (
+                "the model ran on another thread, as it does with a streamer. Enter the block on "
+                "the thread that calls the model."
+            )
+        return "call the model inside the block."
 
     @property
     def _chosen(self) -> int:
@@ -806,7 +817,7 @@ class Seen(ChangeableText, NotebookDisplay):
     ) -> list[tuple[LayerKey, ImageGrid]]:
         """The layers of a part with their grids; of the first part that looks at an image."""
         if not self.names:
-            raise NotAskedError("nothing was seen yet: call the model inside the block.")
+            raise NotAskedError(f"nothing was seen yet: {self.advice}")
         if part is None:
             part = self._image_part(size)
         keys = [key for key in self.names if key.part == part and layer in (None, key.layer)]

@@ -38,7 +38,7 @@ NOTE = (
 def summary(seen: Seen, style: TerminalStyle = PIPE) -> str:
     """The text, its size, every layer in a line, and where to look next."""
     if not seen.names:
-        return "Seen: nothing yet. Call the model inside the block."
+        return f"Seen: nothing yet: {seen.advice}"
     lines = style.wrap(_opening(seen), "  ")
     if seen.sentences > 1 and seen._sentence is None:
         lines.append("Choose one first: seen.sentence(0).")

@@ -90,6 +90,10 @@ class InterfaceSource:
         return self.forwards.count > 0
 
     @property
+    def ran_elsewhere(self) -> bool:
+        return self.forwards.elsewhere
+
+    @property
     def stacks_layers(self) -> bool:
         """Whether facts of a layer may wait for those of the next: until the forward ends."""
         return self.forwards.running

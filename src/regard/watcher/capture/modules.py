@@ -180,6 +180,7 @@ class Forwards:
         self._stacks = encoder_and_decoder(model)
         self._owners = _owners(model, holder, list(self._stacks.values()))
         self._inside = {id(x): {id(module) for module in all_modules(x)} for x in self._owners}
+        self.elsewhere = False  # whether the model ran on another thread
         self._running: list[Forward] = []
         self._embedded: tuple[int, Ids] | None = None  # a table by id, and what it looked up last
 
@@ -227,6 +228,7 @@ class Forwards:
             self._embedded = id(table), arguments[0].detach().cpu().numpy()
 
     def _begin(self, owner: Any, arguments: tuple[Any, ...], keywords: dict[str, Any]) -> None:
+        self.elsewhere |= threading.get_ident() != self.thread
         if not self.on_thread or id(owner) not in self._inside:  # a replica of an owner
             return
         self.count += 1
@@ -322,6 +324,7 @@ class RunningModules:
 
     root: Any = None
     forwards: int = 0
+    elsewhere: bool = False  # whether modules ran on another thread
     thread: int = field(default_factory=threading.get_ident)
     _running: list[tuple[Any, list[tuple[int, ...]], FrameType]] = field(
         default_factory=list, repr=False
@@ -402,6 +405,7 @@ class RunningModules:
 
     def _enter(self, module: Any, arguments: Any) -> None:
         if is_traced() or threading.get_ident() != self.thread:
+            self.elsewhere |= self.root is None or id(module) in self._names
             return
         call = sys._getframe(1)
         self._drop_interrupted(call)

@@ -82,6 +82,10 @@ class OperatorSource:
         return self.modules.forwards > 0
 
     @property
+    def ran_elsewhere(self) -> bool:
+        return self.modules.elsewhere
+
+    @property
     def layer_keys(self) -> list[LayerKey]:
         return list(self._layers.values())
 
