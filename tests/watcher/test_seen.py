@@ -324,7 +324,9 @@ def test_a_growing_map_stays_exact(steps):
         (["hung", "##ry", "."], [1, 0, 1]),
         (["ĠA", "Ġdog", "gy", ".", "ĠIt"], [1, 1, 0, 1, 1]),
         (["▁Un", "▁ch", "ien", "▁!"], [1, 1, 0, 1]),
-        (["Hello", "Ġworld", "ĊĊ", "x"], [1, 1, 1, 0]),
+        (["Hello", "Ġworld", "ĊĊ", "x"], [1, 1, 1, 1]),
+        (["Ġare", ".Ċ", "You", "Ġ", "x"], [1, 1, 1, 1, 0]),
+        (["▁a", "<0x0A>", "You"], [1, 1, 1]),
     ],
 )
 def test_where_words_begin(pieces, starts):

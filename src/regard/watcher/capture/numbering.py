@@ -170,8 +170,8 @@ class LayerNumbering:
         if self._two_sided:
             writes = any(x == "decoder" or x.endswith("_decoder") for x in words)
         else:  # a language model may see its prompt in both directions
-            ordered = call.spec is not None and call.spec.band is not None
-            ordered = ordered and call.spec.band[1] == 0
+            band = None if call.spec is None else call.spec.band
+            ordered = band is not None and band[1] == 0
             writes = ordered or getattr(module, "is_causal", False) or "language_model" in words
         return LayerKey("decoder" if writes else "encoder", layer)
 

@@ -171,9 +171,9 @@ def weights_with_nan(call: ModelCall, segment: Segment) -> Array:
     """The weights of a part whose query or key holds nan or infinity: nan in some rows."""
     rows, columns = segment.indices
     query, key = (np.asarray(as_wide_array(x)) for x in (call.query[rows], call.key[columns]))
-    finite = [np.nan_to_num(x, nan=0, posinf=0, neginf=0) for x in (query, key)]
+    finite_q, finite_k = (np.nan_to_num(x, nan=0, posinf=0, neginf=0) for x in (query, key))
     scaling: dict[str, Any] = {"scale": call.scale, "softcap": call.softcap}
-    problem = prepare(*finite, key[..., :0], **segment.arguments, **scaling)
+    problem = prepare(finite_q, finite_k, key[..., :0], **segment.arguments, **scaling)
     every = slice(0, problem.heads), slice(0, query.shape[-2]), slice(0, key.shape[-2])
     visible, bias = problem.visibility.visible(*every), problem.visibility.bias(*every)
     shared = np.repeat(key, call.group, axis=-3)
@@ -201,11 +201,11 @@ def observe_weights(
     from the weights as they are, also where they sum to less than 1. What is special about them is
     noted in the records of their sentences.
     """
-    nan = np.isnan(weights).any(axis=-1)
+    nan: Array = np.asarray(np.isnan(weights).any(axis=-1))
     weights = np.where(nan[..., None], 0, weights)
     sums = weights.sum(axis=-1, dtype=np.float64)
-    each = zip(segment.sentences, *((x,) if segment.alone else x for x in (nan, sums)), strict=True)
-    for sentence, nan_hq, sums_hq in each:
+    for number, sentence in enumerate(segment.sentences):
+        nan_hq, sums_hq = (nan, sums) if segment.alone else (nan[number], sums[number])
         records[sentence].nan_rows += int(nan_hq.sum())
         records[sentence].note_sinks(float(sums_hq.min(where=sums_hq > 0, initial=1.0)))
     with np.errstate(divide="ignore"):

@@ -105,7 +105,8 @@ def find_retrieval_heads(watching: Watching, task: NeedleTask) -> NeedleReport:
     runs = [text.run(watching) for text in texts]
     answered = [own for _, own in runs]
     heads = _heads(list(zip(texts, (seen for seen, _ in runs), strict=True)))
-    names = tuple(watching.tokenizer.convert_ids_to_tokens(texts[0].answer.tolist()))
+    answer_ids = texts[0].answer.tolist()
+    names = tokenized_ids(watching.tokenizer, answer_ids, len(answer_ids)).tokens
     known = None if None in answered else tuple(x for x in answered if x is not None)
     return NeedleReport(heads, task.depths, known, names, len(texts[0].ids))
 
