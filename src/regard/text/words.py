@@ -160,7 +160,7 @@ def word_starts(
         )
         mark = bool(bare) and not any(x.isalnum() or x == UNDECODED for x in bare)
         begins = piece.startswith(WORD_STARTS) if marked else not piece.startswith(CONTINUATION)
-        begins = begins or bool(bare) and bare[0] != UNDECODED and _is_unspaced(bare[0])
+        begins = begins or (bool(bare) and bare[0] != UNDECODED and _is_unspaced(bare[0]))
         starts.append(closed or alone or begins or mark or breaks)
         closed = alone or mark or breaks
     return starts

@@ -60,6 +60,20 @@ class LayerObservation(Observation):
         columns = index_range("columns", columns, self.keys)
         return np.array(self.facts["map"][index][..., rows, columns])
 
+    @property
+    def weights(self) -> NDArray[Any]:
+        """Every weight, (h, q, k): from a map of single tokens, or from query and key.
+
+        NotAskedError says what to watch with where neither is there.
+        """
+        if not self.parts and not self.every_weight:
+            size = max(self.queries, self.keys)
+            raise NotAskedError(
+                f"{self.name} holds facts about its weights, and blocks of them in .map: watch "
+                f"with map={size} for every weight, or keep='all' for any tile(rows, columns)."
+            )
+        return self.tile(slice(None), slice(None))
+
     def mean_weights(self) -> NDArray[np.float64]:
         """The mean of all heads, (q, k), from blocks of rows: all heads at once may not fit."""
         heads = int(np.prod(self.head_shape))
@@ -140,7 +154,12 @@ class LayerObservation(Observation):
     def __str__(self) -> str:
         from regard.engine.observation import summary
 
-        return f"{self.name}\n{summary(self)}"
+        shown = summary(self)
+        if self.every_weight:
+            shown = shown.replace("none of them kept", "all of them in .weights")
+        elif self.parts:
+            shown = shown.replace("none of them kept", "any of them by .tile(rows, columns)")
+        return f"{self.name}\n{shown}"
 
 
 def picked(seen: Any, index: int) -> Any:

@@ -36,6 +36,7 @@ from regard.watcher.changes import experiment as experiments
 from regard.watcher.changes.rerun import TextRerun
 from regard.watcher.changes.text_sources import (
     TextSources,
+    key_norms,
     norm_report,
     norm_weighted,
     text_sources,
@@ -50,6 +51,7 @@ from regard.watcher.measures.head_report import (
     stacked_arrays,
 )
 from regard.watcher.measures.links import find_links, only_position, word_tokens
+from regard.watcher.measures.looks_at import LookedAt, looked_at
 from regard.watcher.measures.run_comparison import RunComparison, compare_runs
 from regard.watcher.measures.sinks import SinkReport, find_sinks
 from regard.watcher.media.image_attention import (
@@ -327,6 +329,12 @@ class Seen(ChangeableText, NotebookDisplay):
         return {path: key for path, key in self._source.paths.items() if key in self.names}
 
     @property
+    def unrecorded(self) -> tuple[str, ...]:
+        """Paths of modules in which a softmax or an attention ran that is in no layer here."""
+        recorder = getattr(self._source, "recorder", None)
+        return () if recorder is None else recorder.source.unrecorded
+
+    @property
     def parts(self) -> tuple[str, ...]:
         """The watched parts: 'encoder', 'decoder', 'cross' or names of the model's own."""
         return tuple(dict.fromkeys(layer_key.part for layer_key in self.names))
@@ -398,6 +406,25 @@ class Seen(ChangeableText, NotebookDisplay):
         self.texts(part)  # raises where there is no such part
         chosen = [x for x in self.names if x.part == (part or self.names[0].part)]
         return find_links([(x, self._source.layer(x, self._chosen)) for x in chosen], word, other)
+
+    def looks_at(
+        self, word: str | int, *, part: str | None = None, weighted: str | None = None
+    ) -> LookedAt:
+        """What a word looks at: the mean weight on every token over all heads and layers, ranked.
+
+        Parameters
+        ----------
+        word : a word of the text ('the#2' is the second), or its number from 0.
+        part : the part of the model, where it has several.
+        weighted : 'norm' for p |v W_O| as a share of its row, from a second run.
+
+        Each token with the share of even attention over the keys that the word can see, and the
+        head that gives it most. Exact, from a map of single tokens or from query and key.
+        """
+        chosen = self._one_part(part, "looks_at")
+        keys = [key for key in self.names if key.part == chosen]
+        norms = key_norms(self._rerun()) if check_weighted(weighted) else None
+        return looked_at([(key, self[key]) for key in keys], word, norms)
 
     def report(self, weighted: str | None = None) -> HeadReport:
         """Measures, uniform baselines and a name for each head.

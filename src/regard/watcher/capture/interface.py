@@ -24,6 +24,7 @@ from regard.watcher.capture.modules import (
     Forwards,
     in_backward,
     is_traced,
+    named_modules,
 )
 from regard.watcher.capture.numbering import CallRelation, LayerCall, LayerNumbering, is_cross
 from regard.watcher.capture.observation import OutputBuffer
@@ -88,6 +89,17 @@ class InterfaceSource:
     @property
     def ran(self) -> bool:
         return self.forwards.count > 0
+
+    @property
+    def unrecorded(self) -> tuple[str, ...]:
+        """Paths of attention modules of torch, which do not attend through the interface."""
+        import torch
+
+        return tuple(
+            path
+            for path, module in named_modules(self.model)
+            if isinstance(module, torch.nn.MultiheadAttention)
+        )
 
     @property
     def ran_elsewhere(self) -> bool:

@@ -381,6 +381,18 @@ class RunningModules:
         given = {size for shape in self._inputs if len(shape) == 3 for size in shape[:2]}
         return self.sentences(queries) is not None and queries < keys and keys not in given
 
+    def was_given_two(self, queries: int, keys: int) -> bool:
+        """Whether the innermost module was given keys beside its queries: two other tensors.
+
+        A module around it, a block of a transformer, passes both on.
+        """
+        for _, shapes, _ in self._running[:-4:-1]:
+            given = [shape for shape in shapes if len(shape) == 3]
+            if len(given) > 1 and given[0] != given[1]:
+                lengths = [set(shape[:2]) for shape in given[:2]]
+                return queries != keys and queries in lengths[0] and keys in lengths[1]
+        return False
+
     @property
     def _inputs(self) -> list[tuple[int, ...]]:
         return self._running[-1][1] if self._running else []

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from regard.engine.call import Requested, prepare
+from regard.engine.call import Problem, Requested, prepare
 from regard.engine.observation import ArrayFacts, Observation
 from regard.engine.observe import observe, observe_from_logsumexp, observe_problem
 from regard.engine.pairs import sums_by_span
@@ -341,8 +341,11 @@ def sentence_facts(
             key_gkd=part.key_gkd.copy(),
             value_gkv=part.value_gkv[..., :0].copy(),
         )
-    starts = segment.row_start, segment.column_start
-    return SentenceFacts(replace(seen, parts=()), *starts, measures, sums, problem)
+    starts, first_hq = (segment.row_start, segment.column_start), None
+    if isinstance(seen.parts[0], Problem):  # not where a device has released query and key
+        first_hq = np.asarray(seen.tile(slice(None), slice(0, 1))[..., 0], np.float32)
+        first_hq = first_hq * np.float32(segment.column_start == 0)
+    return SentenceFacts(replace(seen, parts=()), *starts, measures, sums, problem, first_hq)
 
 
 def span_sums(seen: Observation, segment: Segment, options: Options) -> Array:

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from regard.engine.tensors import in_host_memory
 from regard.watcher.capture.events import AttentionEvent, attention_events
+from regard.watcher.capture.handwritten import HandwrittenAttention
 from regard.watcher.capture.masks import MaskSpec, followed_masks, latest_masks
 from regard.watcher.capture.model_call import ModelCall
 from regard.watcher.capture.modules import RunningModules
@@ -60,6 +61,8 @@ class OperatorSource:
         self.options = options
         self.reference: weakref.ref[Recorder] | None = None
         self.modules = RunningModules(model)
+        self.handwritten = HandwrittenAttention()
+        self.handwritten.place = lambda: self.modules.path if self.modules.inside else ""
         self._layers: dict[tuple[str, int], LayerKey] = {}  # by path and number of the attention
         self._numbers: Counter[str] = Counter()
         self._forward = -1
@@ -67,7 +70,7 @@ class OperatorSource:
 
     @contextmanager
     def attached(self) -> Iterator[None]:
-        events = attention_events(self.take, self.modules.embedded)
+        events = attention_events(self.take, self.modules.embedded, self.handwritten)
         with followed_masks(), self.modules.attached(), events:
             yield
 
@@ -80,6 +83,11 @@ class OperatorSource:
     @property
     def ran(self) -> bool:
         return self.modules.forwards > 0
+
+    @property
+    def unrecorded(self) -> tuple[str, ...]:
+        """Paths of modules in which a softmax ran that no product with a value followed."""
+        return tuple(dict.fromkeys(path for path in self.handwritten.unrecorded.values() if path))
 
     @property
     def ran_elsewhere(self) -> bool:
@@ -128,7 +136,8 @@ class OperatorSource:
         site = path, self._numbers[path]
         self._numbers[path] += 1
         if site not in self._layers:
-            part = part_name(path, call, event)
+            two = self.modules.was_given_two(call.query.shape[2], call.key.shape[2])
+            part = part_name(path, call, event, from_two_texts=two)
             if part == "encoder" and self._continues(call):
                 part = "decoder"
             layer = sum(key.part == part for key in self._layers.values())
@@ -271,10 +280,12 @@ def head_count(module: Any) -> int | None:
     return next((x for x in numbers if isinstance(x, int) and x > 0), None)
 
 
-def part_name(path: str, call: ModelCall, event: AttentionEvent) -> str:
+def part_name(
+    path: str, call: ModelCall, event: AttentionEvent, *, from_two_texts: bool = False
+) -> str:
     """The part of a model that a path names; else 'decoder' where the first query sees one key."""
     words = path.lower().split(".")
-    if is_cross(call.module, path) or CROSS_NAMES.intersection(words):
+    if is_cross(call.module, path) or CROSS_NAMES.intersection(words) or from_two_texts:
         return "cross"
     for word in words:
         part = next((PARTS[x] for x in PARTS if word == x or word.startswith(f"{x}_")), None)

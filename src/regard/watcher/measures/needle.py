@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from regard.display import TextDisplay
 from regard.errors import ArgumentError
 from regard.experiments.changes import SENTENCES
+from regard.text.words import tokenized_ids
 from regard.typing import Array
 from regard.watcher.capture.runs import LayerKey
 from regard.watcher.layer import LayerObservation, visible_band
