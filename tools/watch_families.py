@@ -59,11 +59,12 @@ SMALL = {
     "mamba_d_state": 8, "mamba_d_conv": 4, "mamba_expand": 2, "mamba_n_heads": 4,
     "mamba_d_head": 16, "mamba_n_groups": 1, "mamba_chunk_size": 8, "state_size": 8,
     "chunk_size": 8, "linear_num_key_heads": 2, "linear_num_value_heads": 2,
-    "linear_key_head_dim": 8, "linear_value_head_dim": 8, "lru_width": 32, "vocab_size_per_layer_input": 64,
-    "hidden_size_per_layer_input": 8, "num_kv_shared_layers": 0, "num_global_key_value_heads": 2,
-    "global_head_dim": 8, "num_channels": 3, "out_hidden_size": 32, "spatial_merge_size": 2,
+    "linear_key_head_dim": 8, "linear_value_head_dim": 8, "lru_width": 32,
+    "vocab_size_per_layer_input": 64, "hidden_size_per_layer_input": 8, "num_kv_shared_layers": 0,
+    "num_global_key_value_heads": 2, "global_head_dim": 8, "num_channels": 3,
+    "out_hidden_size": 32, "spatial_merge_size": 2,
     "temporal_patch_size": 1, "image_token_id": 60, "video_token_id": 61, "audio_token_id": 62,
-    "vision_start_token_id": 58, "vision_end_token_id": 59, "num_mel_bins": 16,
+    "vision_start_token_id": 58, "vision_end_token_id": 59,
     "router_hidden_size": 16, "expert_intermediate_size": 16, "num_queries": 8,
     "num_query_tokens": 4, "num_positions": 64, "n_positions": 64, "rope_head_dim": 4,
 }  # fmt: skip
@@ -117,6 +118,7 @@ VARIANTS = (
     {"num_key_value_heads": 4, "head_dim": 16},
     {"num_key_value_heads": 4, "head_dim": 8, "partial_rotary_factor": 1.0},
     {"num_key_value_heads": 2, "head_dim": 16},
+    {"num_mel_bins": 16},
 )
 ASSUMED = ("head_dim", "partial_rotary_factor")  # set where a config says None
 

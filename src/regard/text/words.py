@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from regard.errors import check_choice
+from regard.errors import ArgumentError, check_choice
 from regard.text.tokens import MARKS, SPACE, Tokenizer, special_name
 
 CONTINUATION = "##"  # WordPiece marks continuations; the others mark where a word begins
@@ -57,6 +57,35 @@ class TokenizedText:
         words = np.arange(len(self.words))[:, None]
         membership_wt: NDArray[np.float64] = np.equal(words, self.word_of_token).astype(np.float64)
         return membership_wt
+
+    def span(self, text: str) -> tuple[int, int]:
+        """The tokens (start, stop) of a piece of the text that stands in it once.
+
+        Blanks and line breaks do not count, and a word that the piece begins or ends in is taken
+        whole.
+
+        >>> words = ("Document", "A", ":", "old", "hills", ".")
+        >>> TokenizedText(words, words, words, tuple(range(6))).span("A: old hills")
+        (1, 5)
+        """
+        wanted = "".join(text.split())
+        parts = ["" if _is_blank_name(word) else "".join(word.split()) for word in self.words]
+        whole, ends = "".join(parts), np.cumsum([len(part) for part in parts])
+        times = whole.count(wanted) if wanted else 0
+        if times != 1:
+            raise ArgumentError(
+                f"a span must be (start, stop) in tokens or a text that was read once, got "
+                f"{text!r:.80}, which was read {times} times."
+            )
+        at = whole.index(wanted)
+        first = int(np.searchsorted(ends, at, side="right"))
+        last = int(np.searchsorted(ends, at + len(wanted) - 1, side="right"))
+        inside = np.flatnonzero([first <= word <= last for word in self.word_of_token])
+        return int(inside[0]), int(inside[-1]) + 1
+
+
+def _is_blank_name(word: str) -> bool:
+    return not re.sub(r"\\[nrt]|[Ġ▁]", "", word)
 
 
 def tokenized_text(

@@ -95,9 +95,12 @@ class LayerObservation(Observation):
     def span(self, row: Span, column: Span) -> NDArray[Any]:
         """Mean weight that the queries of one span give to another, for each head.
 
-        A span is a name or number of those given to ``watch``, or (start, stop) in tokens where
-        query and key were kept.
+        A span is a name or number of those given to ``watch``; or, where every weight is known, a
+        piece of the text or (start, stop) in tokens.
         """
+        row, column = self._in_tokens(row, self.query_text), self._in_tokens(column, self.key_text)
+        if self.every_weight and isinstance(row, tuple) and isinstance(column, tuple):
+            return np.asarray(self.tile(slice(*row), slice(*column)).sum(axis=-1).mean(axis=-1))
         indices = [self._span_index(x) for x in (row, column)]
         if self.span_weights is not None and None not in indices:
             weights: NDArray[Any] = self.span_weights[..., indices[0], indices[1]]
@@ -128,6 +131,12 @@ class LayerObservation(Observation):
             )
         one: LayerObservation = picked(self, head % self.head_shape[-1])
         return one
+
+    def _in_tokens(self, span: Span, text: TokenizedText | None) -> Span:
+        """A piece of the text as (start, stop) in tokens; a name that was given stays one."""
+        if not isinstance(span, str) or span in self.span_names or text is None:
+            return span
+        return text.span(span) if self.parts or self.every_weight else span
 
     def _span_index(self, span: Span) -> int | None:
         if isinstance(span, str):

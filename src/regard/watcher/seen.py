@@ -942,7 +942,7 @@ class Seen(ChangeableText, NotebookDisplay):
 
     def sources(
         self,
-        spans: Mapping[str, tuple[int, int]],
+        spans: Mapping[str, tuple[int, int] | str],
         of: Sequence[tuple[int, int]] | tuple[int, int] | None = None,
     ) -> TextSources:
         """How much each part of the context counted for each sentence generated after it.
@@ -952,9 +952,9 @@ class Seen(ChangeableText, NotebookDisplay):
 
         Parameters
         ----------
-        spans : {name: (start, stop)} in tokens: system text, documents, question.
-        of : sentences as (start, stop) in tokens; if not given all that comes after the spans,
-            split at full stops.
+        spans : {name: text} or {name: (start, stop)} in tokens: system text, documents, question.
+        of : sentences as (start, stop) in tokens; if not given what was generated, or all that
+            comes after the spans, split at full stops.
         """
         return text_sources(self._rerun(), spans, of)
 

@@ -333,6 +333,7 @@ class RunningModules:
     _roots: list[Any] = field(default_factory=list, repr=False)
     _ids: list[Any] = field(default_factory=list, repr=False)  # of the forward _ids_forward
     _ids_forward: int = -1
+    _token_tables: set[int] = field(default_factory=set, repr=False)  # addresses that are known
     _tables: dict[str, int] = field(default_factory=dict, repr=False)  # address by module path
 
     @contextmanager
@@ -444,7 +445,7 @@ class RunningModules:
             self._ids_forward, self._ids = self.forwards, []
         owner, address = self.path.rpartition(".")[0], table.data_ptr()
         ids = indices.detach().cpu().numpy()
-        if owner not in self._tables and not _counts(ids):
+        if owner not in self._tables and (address in self._token_tables or not _counts(ids)):
             self._tables[owner] = address
         if self._tables.get(owner) == address:
             self._ids.append(ids)
@@ -457,6 +458,9 @@ class RunningModules:
         self._roots.append(root)  # while it lives, no other module gets its id
         for name, module in named_modules(root):
             self._names.setdefault(id(module), name)
+            if hasattr(type(module), "get_input_embeddings"):  # a model of transformers
+                with contextlib.suppress(NotImplementedError, AttributeError):
+                    self._token_tables.add(module.get_input_embeddings().weight.data_ptr())
 
 
 def _counts(ids_bt: Any) -> bool:

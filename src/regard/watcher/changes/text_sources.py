@@ -82,7 +82,7 @@ class TextSources(TextDisplay):
 
 
 def text_sources(
-    rerun: TextRerun, spans: Mapping[str, Span], of: Sequence[Span] | Span | None
+    rerun: TextRerun, spans: Mapping[str, Span | str], of: Sequence[Span] | Span | None
 ) -> TextSources:
     """The table for spans in tokens; ``of`` are sentences in tokens, those generated if None.
 
@@ -110,16 +110,17 @@ def text_sources(
 
 
 def _checked_spans(
-    rerun: TextRerun, spans: Mapping[str, Span]
+    rerun: TextRerun, spans: Mapping[str, Span | str]
 ) -> tuple[tuple[str, ...], list[Span]]:
     if "decoder_input_ids" in rerun.ids or not isinstance(spans, Mapping) or not spans:
         raise ArgumentError(
-            "sources needs spans as {name: (start, stop)} in tokens, and a model that generates "
-            "after its context, as decoders do."
+            "sources needs spans as {name: text} or {name: (start, stop)} in tokens, and a model "
+            "that generates after its context, as decoders do."
         )
     text = rerun.seen.texts()[1]
     chosen = []
-    for span in spans.values():
+    for given in spans.values():
+        span = text.span(given) if isinstance(given, str) else given
         tokens = word_tokens(text, tuple(span))[1]  # type: ignore[arg-type]
         chosen.append((int(tokens[0]), int(tokens[-1]) + 1))
     return tuple(spans), chosen

@@ -90,7 +90,7 @@ def looked_at(
         weights_lhk[index, : len(weights_hk), : weights_hk.shape[1]] = weights_hk
     count = sum(len(x) for x in weights)
     mean_k = weights_lhk.sum(axis=(0, 1)) / count
-    seen_k = (weights_lhk > 0).any(axis=(0, 1))
+    seen_k = np.asarray((weights_lhk > 0).any(axis=(0, 1)))
     even = 1 / max(1, int(seen_k.sum()))
     best = weights_lhk.reshape(-1, keys).argmax(axis=0)
     tokens = []
