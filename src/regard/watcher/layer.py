@@ -134,9 +134,15 @@ class LayerObservation(Observation):
 
     def _in_tokens(self, span: Span, text: TokenizedText | None) -> Span:
         """A piece of the text as (start, stop) in tokens; a name that was given stays one."""
-        if not isinstance(span, str) or span in self.span_names or text is None:
+        known = self.parts or self.every_weight
+        if not isinstance(span, str) or span in self.span_names or text is None or not known:
             return span
-        return text.span(span) if self.parts or self.every_weight else span
+        try:
+            return text.span(span)
+        except ArgumentError:
+            if self.span_names:  # a name that was not given
+                return span
+            raise
 
     def _span_index(self, span: Span) -> int | None:
         if isinstance(span, str):
