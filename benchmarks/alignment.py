@@ -36,7 +36,7 @@ from regard.transformer.reading import Reading
 
 PAIRS = 100_000
 OTHERS = {
-    "least_weight": (0.0, 0.1, 0.25, 0.4, 0.5),
+    "min_weight": (0.0, 0.1, 0.25, 0.4, 0.5),
     "share_of_row": (0.3, 0.5, 0.7, 1.0),
     "share_of_column": (0.0, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0),
 }
@@ -57,7 +57,7 @@ def main() -> None:
         "heads": [{"layer": x, "head": y} for x, y in alignment.alignment_heads(readings[0])],
         "taught": bool(model.roles.measured.get("alignment", {}).get("taught", False)),
         "rule": {name: getattr(alignment, name.upper())
-                 for name in ("least_weight", "share_of_row", "share_of_column")},
+                 for name in ("min_weight", "share_of_row", "share_of_column")},
         **measured(readings, sentences),
         **{f"by_{name}": by(name, values, readings, sentences) for name, values in OTHERS.items()},
     }  # fmt: skip

@@ -235,7 +235,7 @@ def alignment_figures() -> str:
             *(f"| {name} | {x['error_rate']:.3f} | {x['precision']:.3f} | {x['recall']:.3f} |"
               for name, x in rows),
             "",
-            f"The rule: a weight of at least {rule['least_weight']:g}, {rule['share_of_row']:g} of "
+            f"The rule: a weight of at least {rule['min_weight']:g}, {rule['share_of_row']:g} of "
             f"the row's largest and {rule['share_of_column']:g} of the column's largest.",
         ]
     )  # fmt: skip

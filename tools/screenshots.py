@@ -1,6 +1,7 @@
-"""Write docs/screenshots/: each view of the explorer in three sizes, light and dark.
+"""Write docs/screenshots/: each view of the explorer in three sizes, light and dark, and a film.
 
-read-light.png is 1400 pixels wide, read-light-390.png is a phone.
+read-light.png is 1400 pixels wide, read-light-390.png is a phone; first-scene.webp is the first
+scene as it moves.
 
     python tools/screenshots.py [FOLDER]
 
@@ -19,6 +20,8 @@ from explorer import explorer
 FOLDER = Path(__file__).parents[1] / "docs" / "screenshots"
 SIZES = {1400: 900, 1024: 800, 390: 844}  # width: height of the window; desktop, tablet, phone
 WIDEST = max(SIZES)
+FILM = {"width": 1000, "height": 620}
+FILM_FRAMES, FILM_FRAME_MS = 22, 60  # after each click
 COLOURS = 200  # enough for one colour scale, one accent and antialiasing
 LARGEST, MOST = 130_000, 3_000_000  # bytes: limit per picture, limit for all
 SENTENCE = "A dog ate the food because it was hungry"
@@ -29,10 +32,10 @@ LONGER = (
 )
 # View, its state, the element to wait for, the element to scroll to.
 VIEWS = {
-    "read": ("read", {"sentence": SENTENCE}, ".statement:not(:empty)", "#top"),
+    "read": ("read", {"sentence": SENTENCE}, ".arcs text", "#top"),
     "steps": ("steps", {"sentence": SENTENCE}, ".path-map canvas", "#top"),
     "map": ("map", {"sentence": LONGER, "row": 46}, ".row-table", "#top"),
-    "learn": ("learn", {"page": 8, "answer": 1}, ".verdict", "[data-scene='8']"),
+    "learn": ("learn", {"page": 3, "answer": 1}, ".verdict", "#top"),
 }
 
 
@@ -55,6 +58,7 @@ def main() -> None:
                     size = "" if width == WIDEST else f"-{width}"
                     total += write(page, folder / f"{name}-{light}{size}.png")
                 page.close()
+        total += write_film(browser, address.partition("#")[0], folder / "first-scene.webp")
         browser.close()
     print(f"{total / 1e6:.2f} MB in all")
     if total > MOST:
@@ -69,6 +73,26 @@ def show(page: Any, address: str, name: str) -> None:
     page.wait_for_load_state("networkidle")
     page.wait_for_timeout(2500)  # the translation arrives after the first picture
     page.locator(top).first.evaluate("(node) => node.scrollIntoView()")
+
+
+def write_film(browser: Any, address: str, path: Path) -> int:
+    """The line swings to the other noun and back, the French follows; return the film's bytes."""
+    from PIL import Image
+
+    page = browser.new_context(viewport=FILM).new_page()
+    show(page, address, "read")
+    frames, times = [], []
+    for ending in ("delicious", "hungry"):
+        page.get_by_role("button", name=ending).click()
+        for _ in range(FILM_FRAMES):
+            frames.append(Image.open(io.BytesIO(page.screenshot())).convert("RGB"))
+            times.append(FILM_FRAME_MS)
+        times[-1] = 1800  # long enough to read the French
+    frames[0].save(
+        path, save_all=True, append_images=frames[1:], duration=times, loop=0, quality=60
+    )
+    print(f"{path} {path.stat().st_size / 1000:.0f} kB")
+    return path.stat().st_size
 
 
 def write(page: Any, path: Path) -> int:

@@ -6,17 +6,20 @@
     python tools/watch_families.py --compare docs/watch_families.md  # fails if a verdict changed
 
 Each type is built from its config with small sizes and random parameters and run with and without
-``watch``; the recorded weights are compared with the model's own ``output_attentions``.
+``watch``, on more tokens than its window, chunk or index has, and token by token with a cache where
+it takes one; the recorded weights are compared with the model's own ``output_attentions``.
 """
 
 import argparse
 import contextlib
+import inspect
 import os
 import signal
 import sys
 import warnings
 from collections import Counter
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -31,28 +34,47 @@ from transformers.models.auto.configuration_auto import CONFIG_MAPPING_NAMES
 import regard
 from regard.errors import RegardError
 
-SECONDS = 15
+SECONDS = 30
+TOKENS, CACHED_STEPS = 40, 3  # beyond every window, chunk and budget of SMALL
 MOST_PARAMETERS = 30_000_000
 SMALL = {
     "hidden_size": 32, "d_model": 32, "n_embd": 32, "dim": 32, "embed_dim": 32, "hidden_dim": 32,
+    "embed_dims": 32, "encoder_hidden_dim": 32, "decoder_hidden_dim": 32,
     "num_hidden_layers": 2, "num_layers": 2, "n_layer": 2, "n_layers": 2, "encoder_layers": 2,
     "decoder_layers": 2, "num_encoder_layers": 2, "num_decoder_layers": 2, "depth": 2,
     "num_attention_heads": 4, "num_heads": 4, "n_head": 4, "n_heads": 4,
     "encoder_attention_heads": 4, "decoder_attention_heads": 4, "num_key_value_heads": 2,
     "head_dim": 8, "d_kv": 8, "intermediate_size": 48, "d_ff": 48, "d_inner": 48, "ffn_dim": 48,
     "encoder_ffn_dim": 48, "decoder_ffn_dim": 48, "vocab_size": 64, "embedding_size": 16,
-    "max_position_embeddings": 64, "image_size": 32, "patch_size": 8, "num_experts": 2,
-    "num_local_experts": 2, "n_routed_experts": 2, "num_experts_per_tok": 1, "pad_token_id": 0,
-    "bos_token_id": 1, "eos_token_id": 2, "decoder_start_token_id": 1, "rotary_dim": 4,
-    "query_pre_attn_scalar": 8, "projection_dim": 16, "max_source_positions": 20,
-    "max_target_positions": 20,
+    "max_position_embeddings": 64, "image_size": 32, "patch_size": 8, "num_experts": 4,
+    "num_local_experts": 4, "n_routed_experts": 4, "moe_num_experts": 4, "num_experts_per_tok": 2,
+    "moe_intermediate_size": 16, "n_group": 1, "topk_group": 1, "moe_topk": 2,
+    "n_shared_experts": 1, "shared_expert_intermediate_size": 16, "first_k_dense_replace": 1,
+    "pad_token_id": 0, "bos_token_id": 1, "eos_token_id": 2, "decoder_start_token_id": 1,
+    "rotary_dim": 4, "query_pre_attn_scalar": 8, "projection_dim": 16, "max_source_positions": 64,
+    "max_target_positions": 64, "q_lora_rank": 16, "kv_lora_rank": 16, "qk_rope_head_dim": 8,
+    "qk_nope_head_dim": 8, "v_head_dim": 12, "index_topk": 6, "index_n_heads": 2,
+    "index_head_dim": 16, "sliding_window": 6, "attention_chunk_size": 8, "local_attention": 8,
+    "sliding_window_size": 6, "attention_window_size": 6, "local_window_size": 6,
+    "mamba_d_state": 8, "mamba_d_conv": 4, "mamba_expand": 2, "mamba_n_heads": 4,
+    "mamba_d_head": 16, "mamba_n_groups": 1, "mamba_chunk_size": 8, "state_size": 8,
+    "chunk_size": 8, "linear_num_key_heads": 2, "linear_num_value_heads": 2,
+    "linear_key_head_dim": 8, "linear_value_head_dim": 8, "lru_width": 32,
+    "vocab_size_per_layer_input": 64, "hidden_size_per_layer_input": 8, "num_kv_shared_layers": 0,
+    "num_global_key_value_heads": 2, "global_head_dim": 8, "num_channels": 3,
+    "out_hidden_size": 32, "spatial_merge_size": 2,
+    "temporal_patch_size": 1, "image_token_id": 60, "video_token_id": 61, "audio_token_id": 62,
+    "vision_start_token_id": 58, "vision_end_token_id": 59,
+    "router_hidden_size": 16, "expert_intermediate_size": 16, "num_queries": 8,
+    "num_query_tokens": 4, "num_positions": 64, "n_positions": 64, "rope_head_dim": 4,
 }  # fmt: skip
 
 HEADER = """\
 # Model types of transformers, watched
 
 Made by `tools/watch_families.py` with transformers {transformers} and torch {torch}: each type is built
-small, with random parameters, and run with and without `watch`.
+small, with random parameters, and run with and without `watch`: text of {tokens} tokens, more than
+its window (6), its chunk (8) or its index (6 keys) holds, and {steps} tokens more with a cache.
 
 - *exact*: the output is the same to the bit, and every weight equals the model's own
   `output_attentions` within 1e-4 (the fused kernel and eager round in a different order).
@@ -89,24 +111,68 @@ def time_limit():
         signal.alarm(0)
 
 
-def small_config(model_type: str) -> Any:
+# What some types need beside SMALL, tried in turn: as many keys as heads, a head width of its own.
+VARIANTS = (
+    {},
+    {"num_key_value_heads": 4},
+    {"num_key_value_heads": 4, "head_dim": 16},
+    {"num_key_value_heads": 4, "head_dim": 8, "partial_rotary_factor": 1.0},
+    {"num_key_value_heads": 2, "head_dim": 16},
+    {"num_mel_bins": 16},
+)
+ASSUMED = ("head_dim", "partial_rotary_factor")  # set where a config says None
+
+
+def small_config(model_type: str, variant: dict[str, Any]) -> Any:
     """The config of a type with small sizes, including its sub-configs."""
     config = AutoConfig.for_model(model_type)
-    for part in [config, *(getattr(config, x, None) for x in config.sub_configs)]:
-        for name, value in SMALL.items() if part is not None else ():
+    for part in _with_parts(config):
+        for name, value in (SMALL | variant).items():
             with contextlib.suppress(Exception):
-                if isinstance(getattr(part, name, None), int):
+                before = getattr(part, name, 0.5)
+                if isinstance(before, int) or (name in variant and name in ASSUMED):
                     setattr(part, name, value)
-        types = list(getattr(part, "layer_types", None) or ())
-        if types:  # one of each kind, so that attention is among them
-            kinds = list(dict.fromkeys(types))
-            part.layer_types = (kinds[:1] + kinds[-1:])[:2] if len(kinds) > 1 else types[:2]
+        for name in LAYER_KINDS:
+            kinds = list(getattr(part, name, None) or ())
+            if kinds:  # one of each kind, so that attention is among them
+                each = list(dict.fromkeys(kinds))
+                with contextlib.suppress(Exception):
+                    setattr(part, name, (each[:1] + each[-1:])[:2] if len(each) > 1 else kinds[:2])
+        scaling = getattr(part, "rope_parameters", None) or {}
+        if "mrope_section" in scaling:
+            scaling["mrope_section"] = [2, 1, 1]
     return config
 
 
-def small_model(model_type: str) -> Any:
+LAYER_KINDS = ("layer_types", "mlp_layer_types", "layers_block_type", "indexer_types")
+
+
+def _with_parts(config: Any) -> list[Any]:
+    """A config and the configs inside it."""
+    inside = [getattr(config, name, None) for name in config.sub_configs]
+    return [config, *(x for part in inside if part is not None for x in _with_parts(part))]
+
+
+def small_run(model_type: str) -> tuple[Any, dict[str, torch.Tensor], torch.Tensor]:
+    """A model that was built small, its input and its output; the error of the first variant."""
+    first: Exception | None = None
+    for variant in VARIANTS:
+        try:
+            model = small_model(model_type, variant)
+            for inputs in inputs_of(model):
+                with contextlib.suppress(Exception):
+                    return model, inputs, output_of(model, inputs)
+            output_of(model, inputs_of(model)[0])
+        except Exception as error:
+            first = first or error
+            if "configuration class" in str(error) or "parameters" in str(error):
+                break
+    raise first or ValueError("no input")
+
+
+def small_model(model_type: str, variant: dict[str, Any]) -> Any:
     """A model with random parameters; raises ValueError if it is too large."""
-    config = small_config(model_type)
+    config = small_config(model_type, variant)
     with torch.device("meta"):
         size = sum(x.numel() for x in AutoModel.from_config(config).parameters())
     if size > MOST_PARAMETERS:
@@ -115,13 +181,27 @@ def small_model(model_type: str) -> Any:
     return AutoModel.from_config(config).eval()
 
 
-def inputs_of(model: Any) -> dict[str, torch.Tensor]:
-    """A small input of the kind the model takes."""
+def inputs_of(model: Any) -> list[dict[str, torch.Tensor]]:
+    """Small inputs of the kind the model takes; of one with two towers also text and image."""
+    inputs = main_input(model)
+    if (
+        "input_ids" not in inputs
+        or "pixel_values" not in inspect.signature(model.forward).parameters
+    ):
+        return [inputs]
+    vision = getattr(model.config, "vision_config", model.config)
+    size, generator = getattr(vision, "image_size", 32), torch.Generator().manual_seed(1)
+    size = size if isinstance(size, int) else 32
+    return [inputs, inputs | {"pixel_values": torch.randn(2, 3, size, size, generator=generator)}]
+
+
+def main_input(model: Any) -> dict[str, torch.Tensor]:
+    """A small input of the model's main kind."""
     generator, name = torch.Generator().manual_seed(1), model.main_input_name
     config, inputs = model.config, {}
     if name == "input_ids":
-        inputs = {name: torch.randint(3, 60, (2, 9), generator=generator)}
-        inputs["attention_mask"] = torch.ones(2, 9, dtype=torch.long)
+        inputs = {name: torch.randint(3, 58, (2, TOKENS), generator=generator)}
+        inputs["attention_mask"] = torch.ones(2, TOKENS, dtype=torch.long)
     elif name == "pixel_values":
         size = getattr(config, "image_size", 32)
         size = size if isinstance(size, int) else 32
@@ -137,7 +217,7 @@ def inputs_of(model: Any) -> dict[str, torch.Tensor]:
     else:
         raise ValueError(f"its input is {name}")
     if config.is_encoder_decoder:
-        inputs["decoder_input_ids"] = torch.randint(3, 60, (2, 5), generator=generator)
+        inputs["decoder_input_ids"] = torch.randint(3, 58, (2, 20), generator=generator)
     return inputs
 
 
@@ -149,13 +229,47 @@ def output_of(model: Any, inputs: dict[str, torch.Tensor]) -> torch.Tensor:
     return tensors[0]
 
 
+def cached_output(model: Any, inputs: dict[str, torch.Tensor]) -> torch.Tensor | None:
+    """Outputs of a text read into a cache and of a few more tokens; None where there is none."""
+    if set(inputs) != {"input_ids", "attention_mask"}:
+        return None
+    ids, outputs, cache = inputs["input_ids"], [], None
+    edges = [0, *range(TOKENS - CACHED_STEPS, TOKENS + 1)]
+    torch.manual_seed(2)
+    with torch.no_grad():
+        for start, stop in pairwise(edges):
+            step = model(ids[:, start:stop], past_key_values=cache, use_cache=True)
+            cache = getattr(step, "past_key_values", None)
+            if cache is None:
+                return None
+            outputs.append(step[0])
+    return torch.cat(outputs, dim=1)
+
+
+def with_cache(model: Any, inputs: dict[str, torch.Tensor]) -> str:
+    """The verdict of a run with a cache, beside the one without; nothing where it has none."""
+    try:
+        expected = cached_output(model, inputs)
+    except Exception:
+        return ""
+    if expected is None:
+        return ""
+    try:
+        with regard.watch(model, map=64) as seen:
+            output = cached_output(model, inputs)
+    except RegardError as error:
+        return f"; with a cache refused: {_line(error)}"
+    assert output is not None
+    if not torch.equal(output, expected) and not bool(expected.isnan().any()):
+        return "; OTHER OUTPUT with a cache"
+    return "; with a cache too" if seen.runs == 1 else f"; with a cache {seen.runs} texts"
+
+
 def verdict_of(model_type: str) -> Verdict:
     """Run one type and compare its output and weights."""
     try:
         with time_limit():
-            model = small_model(model_type)
-            inputs = inputs_of(model)
-            expected = output_of(model, inputs)
+            model, inputs, expected = small_run(model_type)
     except BaseException as error:
         if isinstance(error, KeyboardInterrupt):
             raise
@@ -165,13 +279,16 @@ def verdict_of(model_type: str) -> Verdict:
         with time_limit():
             with regard.watch(model, map=64) as seen:
                 output = output_of(model, inputs)
-            kind = type(seen._source.recorder).__name__
-            path = "operators" if kind == "ProgramRecorder" else "interface"
+            kind = type(seen._recorder.source).__name__
+            path = "operators" if kind == "OperatorSource" else "interface"
             same = torch.equal(output, expected) or bool(expected.isnan().any())
             if not same:
                 size = (output - expected).abs().max()
                 return Verdict(model_type, path, "other output", f"{size:.2g}")
-            return Verdict(model_type, path, *compared(model, inputs, expected, seen))
+            verdict, detail = compared(model, inputs, expected, seen)
+            cached = with_cache(model, inputs)
+            verdict = "other output" if "OTHER OUTPUT" in cached else verdict
+            return Verdict(model_type, path, verdict, detail + cached)
     except (RegardError, TooSlowError) as error:
         nothing = "no attention was seen" in str(error)
         return Verdict(model_type, path, "no attention" if nothing else "refused", _line(error))
@@ -223,7 +340,12 @@ def table(verdicts: list[Verdict]) -> str:
     """The verdicts as a Markdown page."""
     counts = Counter(x.verdict for x in verdicts)
     lines = [
-        HEADER.format(transformers=transformers.__version__, torch=torch.__version__.split("+")[0]),
+        HEADER.format(
+            transformers=transformers.__version__,
+            torch=torch.__version__.split("+")[0],
+            tokens=TOKENS,
+            steps=CACHED_STEPS,
+        ),
         ", ".join(f"{name}: {number}" for name, number in counts.most_common()) + ".",
         "",
         "| type | path | verdict | |",

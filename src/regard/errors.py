@@ -64,6 +64,10 @@ class ArgumentError(RegardError, ValueError):
     """The value of an argument is invalid."""
 
 
+class NotFiniteError(ArgumentError):
+    """An array holds NaN or infinity where it must not."""
+
+
 class NotAskedError(RegardError, AttributeError):
     """A fact was not requested when the observation was made."""
 

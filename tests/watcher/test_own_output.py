@@ -8,17 +8,14 @@ import torch
 import transformers as hf
 from tests.helpers.model_families import (
     FAMILIES,
-    STEPS,
     VOCABULARY,
     batch,
     check_facts,
-    close,
     eager,
 )
 
 import regard
 from regard.errors import BackendError
-from regard.watcher.capture import model_call
 
 FAMILY = {family.name: family for family in FAMILIES}
 _SMALL = {"vocab_size": VOCABULARY, "pad_token_id": 0, "bos_token_id": 1, "eos_token_id": 2}
@@ -59,18 +56,31 @@ def test_every_bit_of_a_generation(family):
         same(logits, own)
 
 
-def test_long_padded_texts_keep_their_masks_as_descriptions(monkeypatch):
-    """Where the model's own mask would be large, regard's attention computes the output."""
-    model, made = FAMILY["llama"].made(), []
-    monkeypatch.setattr(model_call, "MAX_OWN_BYTES", 0)
-    monkeypatch.setattr(model_call.MaskSpec, "own", lambda self, name: made.append(name))
-    with torch.no_grad():
-        expected = model(**batch("left")).logits
-        with regard.watch(model):
-            output = model(**batch("left")).logits
-    assert not made
-    for sentence in range(3):
-        close(output[sentence, 4:].numpy(), expected[sentence, 4:].numpy(), STEPS)
+@pytest.mark.parametrize("implementation", ["sdpa", "eager"])
+@pytest.mark.parametrize("broken", ["q_proj", "k_proj"])
+def test_nan_of_a_model_lets_it_run_and_is_said(broken, implementation):
+    model = copy.deepcopy(FAMILY["llama"].made())
+    model.set_attn_implementation(implementation)
+    getattr(model.model.layers[1].self_attn, broken).weight.data[3] = torch.nan
+    options = {"max_new_tokens": 40, "min_new_tokens": 40, "do_sample": False}
+    options |= {"return_dict_in_generate": True, "output_logits": True}
+    inputs = batch("left")
+    expected = model(**inputs).logits
+    written = model.generate(**inputs, **options)
+    with regard.watch(model) as seen:
+        same(model(**inputs).logits, expected)
+        again = model.generate(**inputs, **options)
+    for logits, own in zip(again.logits, written.logits, strict=True):
+        same(logits, own)
+    # Head 0, or both heads that share key 0, of 11 tokens, of which 40 - 1 are generated and read.
+    heads = 1 if broken == "q_proj" else 2
+    for run, rows in ((seen.run(0), 11), (seen.run(1), 11 + 39)):
+        first = run.sentence(0)
+        assert first[0].notes == ()
+        note = f"nan in the program, shown as seeing nothing: {heads * rows} rows of weights"
+        assert first[1].notes[0].startswith(note)
+        assert not first[1].map[:heads].any()
+        np.testing.assert_allclose(first[1].map[heads:].sum(-1), 1, rtol=1e-5)
 
 
 def test_every_later_call_is_compared_by_its_logsumexp(monkeypatch):

@@ -105,7 +105,7 @@ def test_errors_list_the_choices(decoder, translator, ask, words):
 
 def test_nothing_seen_yet():
     with regard.watch(FAMILY["llama"].made()) as seen:
-        assert str(seen) == "Seen: nothing yet. Call the model inside the block."
+        assert str(seen) == "Seen: nothing yet: call the model inside the block."
     for ask in (lambda: seen.find("it", "dog"), lambda: seen[0], lambda: seen["decoder", 0],
                 lambda: seen.report(), lambda: seen.save("nothing.regard")):  # fmt: skip
         with pytest.raises(NotAskedError) as error:
@@ -324,7 +324,9 @@ def test_a_growing_map_stays_exact(steps):
         (["hung", "##ry", "."], [1, 0, 1]),
         (["ĠA", "Ġdog", "gy", ".", "ĠIt"], [1, 1, 0, 1, 1]),
         (["▁Un", "▁ch", "ien", "▁!"], [1, 1, 0, 1]),
-        (["Hello", "Ġworld", "ĊĊ", "x"], [1, 1, 1, 0]),
+        (["Hello", "Ġworld", "ĊĊ", "x"], [1, 1, 1, 1]),
+        (["Ġare", ".Ċ", "You", "Ġ", "x"], [1, 1, 1, 1, 0]),
+        (["▁a", "<0x0A>", "You"], [1, 1, 1]),
     ],
 )
 def test_where_words_begin(pieces, starts):

@@ -2,6 +2,7 @@
 
 import gc
 import importlib
+import re
 import weakref
 from copy import deepcopy
 from dataclasses import fields, replace
@@ -12,7 +13,6 @@ import torch
 import transformers as hf
 from tests.helpers import quick_interpreter
 from tests.helpers.model_families import FAMILIES, batch
-from transformers import AttentionInterface
 from triton.runtime.interpreter import GridExecutor
 
 import regard
@@ -184,22 +184,18 @@ def test_every_call_of_a_shared_module_waits_for_itself(request, monkeypatch):
 
 
 @pytest.mark.parametrize("broken", ["q_proj", "k_proj"])
-def test_what_is_no_number_speaks_on_leaving_the_block(broken, kernels):
-    """The last layer's query or key holds a nan: known to the device, told when the block ends."""
+def test_what_is_no_number_is_said_on_leaving_the_block(broken, kernels):
+    """The last layer's query or key holds a nan: known to the device, said when the block ends."""
     model = deepcopy(FAMILY["llama"].made())
     getattr(model.model.layers[1].self_attn, broken).weight.data[3] = torch.nan
-    before, ended = model.config._attn_implementation, []
-    with pytest.raises(ArgumentError) as error, torch.no_grad(), regard.watch(model, **FEW) as seen:  # noqa: PT012
-        model(IDS)
-        ended.append(True)
     name = "query" if broken == "q_proj" else "key"
-    assert ended
-    assert str(error.value) == (
-        f"{name} must be finite numbers, got nan at [0, 0, 1]. If it stands for padding, "
-        "use lengths or mask instead."
-    )
-    assert model.config._attn_implementation == before
-    assert "regard" not in AttentionInterface._global_mapping
+    said = f"watch cannot show every layer: {name} must be finite numbers, got nan at [0, 0, 1]."
+    with (
+        pytest.warns(UserWarning, match=re.escape(said)),
+        torch.no_grad(),
+        regard.watch(model, **FEW) as seen,
+    ):
+        model(IDS)
     with pytest.raises(ArgumentError, match="got nan at"):
         seen[1].entropy.sum()
 
@@ -290,10 +286,7 @@ def test_weights_that_do_not_sum_to_one_are_refused(layer_bytes, kernels, monkey
 def test_what_cannot_be_proven_for_lack_of_numbers_says_so(kernels):
     model = deepcopy(FAMILY["llama"].made())
     model.model.embed_tokens.weight.data[9] = torch.nan  # the third token: query, key and value
-    with (
-        pytest.raises(ArgumentError, match=r"query .* got nan at \[0, 2, 0\]"),
-        torch.no_grad(),
-    ):
+    with pytest.warns(UserWarning, match=r"query .* got nan at \[0, 2, 0\]"), torch.no_grad():
         seen_by(model)
 
 

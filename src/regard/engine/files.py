@@ -304,7 +304,8 @@ def check_facts(facts: dict[str, Array], keys: Any, parts: tuple[Problem, ...]) 
     if not isinstance(keys, int) or isinstance(keys, bool) or keys < 0:
         raise FileError(f"keys must be a whole number from 0 up, got {keys!r}.")
     rows = tuple(facts["logsumexp"].shape)
-    axes = {"logsumexp": rows, "entropy": rows, "received": (*rows[:-1], keys)}
+    axes = dict.fromkeys(("logsumexp", "entropy", "first_weights"), rows)
+    axes["received"] = (*rows[:-1], keys)
     leading = {"output": rows, "top_weights": rows, "top_keys": rows, "map": rows[:-1]}
     for name, array in facts.items():
         shape = tuple(array.shape)

@@ -74,7 +74,7 @@ def single_word(words: Sequence[str], word: str | int) -> int:
     4
     """
     position = word_position(words, word)
-    same = [i for i, x in enumerate(words) if x.casefold() == words[position].casefold()]
+    same = same_words(words, word) if isinstance(word, str) else []
     if isinstance(word, str) and "#" not in word.strip("#") and len(same) > 1:
         numbers = " or ".join(f"{word}#{n}" for n in range(1, len(same) + 1))
         raise ArgumentError(
@@ -82,6 +82,23 @@ def single_word(words: Sequence[str], word: str | int) -> int:
             f"{', '.join(map(str, same[:-1]))} and {same[-1]} (from 0): write {numbers}."
         )
     return position
+
+
+def same_words(words: Sequence[str], name: str) -> list[int]:
+    """Positions of a word as it is written; where it is written otherwise, in any case.
+
+    >>> same_words(("City", "of", "the", "city", "THE"), "City"), same_words(("A", "a"), " a ")
+    ([0], [1])
+    >>> same_words(("The", "THE"), "the")
+    [0, 1]
+    """
+    name = name.strip()
+    exact = [i for i, x in enumerate(words) if x == name]
+    return (
+        exact
+        if len(exact) == 1
+        else [i for i, x in enumerate(words) if x.casefold() == name.casefold()]
+    )
 
 
 def word_position(words: Sequence[str], word: str | int) -> int:
@@ -99,7 +116,9 @@ def word_position(words: Sequence[str], word: str | int) -> int:
     if not isinstance(word, str):
         raise ArgumentError(f"the word must be text or a number from 0, got {word!r}.")
     name, _, number = word.rpartition("#") if "#" in word.strip("#") else (word, "", "1")
-    matches = [i for i, x in enumerate(words) if x.casefold() == name.strip().casefold()]
+    matches = same_words(words, name)
+    if number and "#" in word.strip("#"):  # numbered in any case
+        matches = [i for i, x in enumerate(words) if x.casefold() == name.strip().casefold()]
     if not number.isdecimal() or not 1 <= int(number) <= len(matches):
         raise ArgumentError(
             f"the word must be one of the words read, got {word!r}; they are: {' '.join(words)}."

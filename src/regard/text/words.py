@@ -10,12 +10,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from regard.errors import check_choice
+from regard.errors import ArgumentError, check_choice
 from regard.text.tokens import MARKS, SPACE, Tokenizer, special_name
 
 CONTINUATION = "##"  # WordPiece marks continuations; the others mark where a word begins
 UNITS = ("words", "tokens")
 WORD_STARTS = ("Ġ", "▁", "Ċ", "ĉ")
+LINE_BREAKS = ("Ċ", "ĉ", "č", "\n", "\r", "\t")  # byte-level tokenizers write Ċ
+_BLANKS = str.maketrans("", "", "ĠĊĉč▁")
+UNDECODED = "\ufffd"  # bytes that are a part of a character
+MAX_CHARACTER_PIECES = 4
+UNSPACED = (("\u3040", "\u30ff"), ("\u3400", "\u4dbf"), ("\u4e00", "\u9fff"))
 _MARK = r"\.\.\.|[.,?!;:\"()]"
 _WORDS = re.compile(rf"{_MARK}|[^\s.,?!;:\"()]+")
 _ELIDED_WORDS = re.compile(rf"{_MARK}|[^\s.,?!;:\"()']*'|[^\s.,?!;:\"()']+")
@@ -52,6 +57,35 @@ class TokenizedText:
         words = np.arange(len(self.words))[:, None]
         membership_wt: NDArray[np.float64] = np.equal(words, self.word_of_token).astype(np.float64)
         return membership_wt
+
+    def span(self, text: str) -> tuple[int, int]:
+        """The tokens (start, stop) of a piece of the text that stands in it once.
+
+        Blanks and line breaks do not count, and a word that the piece begins or ends in is taken
+        whole.
+
+        >>> words = ("Document", "A", ":", "old", "hills", ".")
+        >>> TokenizedText(words, words, words, tuple(range(6))).span("A: old hills")
+        (1, 5)
+        """
+        wanted = "".join(text.split())
+        parts = ["" if _is_blank_name(word) else "".join(word.split()) for word in self.words]
+        whole, ends = "".join(parts), np.cumsum([len(part) for part in parts])
+        times = whole.count(wanted) if wanted else 0
+        if times != 1:
+            raise ArgumentError(
+                f"a span must be (start, stop) in tokens or a text that was read once, got "
+                f"{text!r:.80}, which was read {times} times."
+            )
+        at = whole.index(wanted)
+        first = int(np.searchsorted(ends, at, side="right"))
+        last = int(np.searchsorted(ends, at + len(wanted) - 1, side="right"))
+        inside = np.flatnonzero([first <= word <= last for word in self.word_of_token])
+        return int(inside[0]), int(inside[-1]) + 1
+
+
+def _is_blank_name(word: str) -> bool:
+    return not re.sub(r"\\[nrt]|[Ġ▁]", "", word)
 
 
 def tokenized_text(
@@ -116,42 +150,86 @@ def tokenized_ids(tokenizer: Any, ids: Sequence[int] | None, length: int) -> Tok
     ]
     special_ids = set(getattr(tokenizer, "all_special_ids", ()))
     special = [int(token) in special_ids for token in ids]
+    texts = _texts(tokenizer, pieces, special)
     of_token, groups = [], []
-    for position, starts in enumerate(word_starts(pieces, special)):
+    for position, starts in enumerate(word_starts(pieces, special, texts)):
         if starts:
             groups.append([position])
         else:
             groups[-1].append(position)
         of_token.append(len(groups) - 1)
     tokens = [
-        _decoded(tokenizer, pieces[i], first=i == group[0], special=special[i])
+        pieces[i] if special[i] else _token_text(texts[i], pieces[i], first=i == group[0])
         for group in groups
         for i in group
     ]
-    words = [
-        _decoded(tokenizer, *[pieces[i] for i in group], special=special[group[0]])
-        for group in groups
-    ]
+    words = [_decoded(tokenizer, [pieces[i] for i in group], special[group[0]]) for group in groups]
     return TokenizedText(tuple(pieces), tuple(tokens), tuple(words), tuple(of_token))
 
 
-def word_starts(pieces: Sequence[str], special: Sequence[bool]) -> list[bool]:
-    """Whether each piece begins a word; marks and special tokens stand alone.
+def word_starts(
+    pieces: Sequence[str], special: Sequence[bool], texts: Sequence[str] | None = None
+) -> list[bool]:
+    """Whether each piece begins a word; marks, line breaks and special tokens stand alone.
+
+    ``texts`` is what each piece reads as, where that is not the piece itself. Characters of a
+    script that writes no spaces are words of their own.
 
     >>> word_starts(["hung", "##ry", "."], [False] * 3)
     [True, False, True]
-    >>> word_starts(["Ġhung", "ry", "."], [False] * 3)
-    [True, False, True]
+    >>> word_starts(["Ġhung", "ry", ".", "Ċ", "You"], [False] * 5)
+    [True, False, True, True, True]
     """
     marked = any(piece.startswith(WORD_STARTS) for piece in pieces)
     starts, closed = [], True
-    for piece, alone in zip(pieces, special, strict=True):
-        bare = piece.lstrip("".join(WORD_STARTS))
-        mark = bool(bare) and not any(x.isalnum() for x in bare.removeprefix(CONTINUATION))
+    for piece, alone, text in zip(pieces, special, texts or pieces, strict=True):
+        bare = text.translate(_BLANKS).removeprefix(CONTINUATION).strip()
+        breaks = piece == "<0x0A>" or (
+            not bare and any(x in piece or x in text for x in LINE_BREAKS)
+        )
+        mark = bool(bare) and not any(x.isalnum() or x == UNDECODED for x in bare)
         begins = piece.startswith(WORD_STARTS) if marked else not piece.startswith(CONTINUATION)
-        starts.append(closed or alone or begins or mark)
-        closed = alone or mark
+        begins = begins or (bool(bare) and bare[0] != UNDECODED and _is_unspaced(bare[0]))
+        starts.append(closed or alone or begins or mark or breaks)
+        closed = alone or mark or breaks
     return starts
+
+
+def _is_unspaced(character: str) -> bool:
+    """Whether a character is of a script without spaces between words: Chinese, Japanese."""
+    return any(low <= character <= high for low, high in UNSPACED)
+
+
+def _texts(tokenizer: Any, pieces: Sequence[str], special: Sequence[bool]) -> list[str]:
+    """What each piece reads as; of a character in several pieces the first has it, the others ''.
+
+    Byte-level tokenizers split characters of some scripts into bytes, which read as no text.
+    """
+    read: Any = tokenizer.convert_tokens_to_string
+    texts = [x if alone else str(read([x])) for x, alone in zip(pieces, special, strict=True)]
+    position = 0
+    while position < len(texts):
+        stop = position + 1
+        if UNDECODED in texts[position]:
+            for end in range(position + 2, min(position + MAX_CHARACTER_PIECES, len(texts)) + 1):
+                whole = str(read(list(pieces[position:end])))
+                if UNDECODED not in whole:
+                    texts[position:end] = [whole] + [""] * (end - position - 1)
+                    stop = end
+                    break
+        position = stop
+    return texts
+
+
+def _token_text(text: str, piece: str, first: bool) -> str:
+    """The name of a token: its text, line breaks written as in Python; '+' inside a word."""
+    shown = text.strip() or ("…" if not text else _blank_name(text, piece))
+    shown = shown.removeprefix(CONTINUATION) or piece
+    return shown if first else f"+{shown}"
+
+
+def _blank_name(text: str, piece: str) -> str:
+    return repr(text)[1:-1] if any(x in text for x in "\n\r\t") else piece
 
 
 def _word_text(tokenizer: Tokenizer, ids: Sequence[int]) -> str:
@@ -167,10 +245,9 @@ def _token_name(piece: str, first: bool) -> str:
     return text if first or piece.startswith(SPACE) else f"+{text}"
 
 
-def _decoded(tokenizer: Any, *pieces: str, first: bool = True, special: bool = False) -> str:
+def _decoded(tokenizer: Any, pieces: Sequence[str], special: bool) -> str:
     if special:
         return pieces[0]
-    text = tokenizer.convert_tokens_to_string(list(pieces)).strip() or pieces[0]
-    if len(pieces) == 1:
-        text = text.removeprefix(CONTINUATION) or pieces[0]
-    return str(text) if first else f"+{text}"
+    text = str(tokenizer.convert_tokens_to_string(list(pieces)))
+    shown = text.strip() or _blank_name(text, pieces[0])
+    return shown.removeprefix(CONTINUATION) or pieces[0] if len(pieces) == 1 else shown

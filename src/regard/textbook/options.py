@@ -14,7 +14,7 @@ from typing import Any, TypedDict, Unpack
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from regard.errors import ArgumentError, ShapeError, count, expect
+from regard.errors import ArgumentError, NotFiniteError, ShapeError, count, expect
 from regard.typing import Array
 
 Window = tuple[int | None, int | None]
@@ -94,7 +94,7 @@ def check_finite(name: str, array: Array) -> None:
     bad = ~np.isfinite(array)
     if bad.any():
         index = [int(i) for i in np.unravel_index(int(bad.argmax()), array.shape)]
-        raise ArgumentError(
+        raise NotFiniteError(
             f"{name} must be finite numbers, got {array[tuple(index)]} at {index}. "
             "If it stands for padding, use lengths or mask instead."
         )

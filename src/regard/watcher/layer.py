@@ -60,6 +60,20 @@ class LayerObservation(Observation):
         columns = index_range("columns", columns, self.keys)
         return np.array(self.facts["map"][index][..., rows, columns])
 
+    @property
+    def weights(self) -> NDArray[Any]:
+        """Every weight, (h, q, k): from a map of single tokens, or from query and key.
+
+        NotAskedError says what to watch with where neither is there.
+        """
+        if not self.parts and not self.every_weight:
+            size = max(self.queries, self.keys)
+            raise NotAskedError(
+                f"{self.name} holds facts about its weights, and blocks of them in .map: watch "
+                f"with map={size} for every weight, or keep='all' for any tile(rows, columns)."
+            )
+        return self.tile(slice(None), slice(None))
+
     def mean_weights(self) -> NDArray[np.float64]:
         """The mean of all heads, (q, k), from blocks of rows: all heads at once may not fit."""
         heads = int(np.prod(self.head_shape))
@@ -81,9 +95,12 @@ class LayerObservation(Observation):
     def span(self, row: Span, column: Span) -> NDArray[Any]:
         """Mean weight that the queries of one span give to another, for each head.
 
-        A span is a name or number of those given to ``watch``, or (start, stop) in tokens where
-        query and key were kept.
+        A span is a name or number of those given to ``watch``; or, where every weight is known, a
+        piece of the text or (start, stop) in tokens.
         """
+        row, column = self._in_tokens(row, self.query_text), self._in_tokens(column, self.key_text)
+        if self.every_weight and isinstance(row, tuple) and isinstance(column, tuple):
+            return np.asarray(self.tile(slice(*row), slice(*column)).sum(axis=-1).mean(axis=-1))
         indices = [self._span_index(x) for x in (row, column)]
         if self.span_weights is not None and None not in indices:
             weights: NDArray[Any] = self.span_weights[..., indices[0], indices[1]]
@@ -115,6 +132,18 @@ class LayerObservation(Observation):
         one: LayerObservation = picked(self, head % self.head_shape[-1])
         return one
 
+    def _in_tokens(self, span: Span, text: TokenizedText | None) -> Span:
+        """A piece of the text as (start, stop) in tokens; a name that was given stays one."""
+        known = self.parts or self.every_weight
+        if not isinstance(span, str) or span in self.span_names or text is None or not known:
+            return span
+        try:
+            return text.span(span)
+        except ArgumentError:
+            if self.span_names:  # a name that was not given
+                return span
+            raise
+
     def _span_index(self, span: Span) -> int | None:
         if isinstance(span, str):
             if span not in self.span_names:
@@ -140,7 +169,12 @@ class LayerObservation(Observation):
     def __str__(self) -> str:
         from regard.engine.observation import summary
 
-        return f"{self.name}\n{summary(self)}"
+        shown = summary(self)
+        if self.every_weight:
+            shown = shown.replace("none of them kept", "all of them in .weights")
+        elif self.parts:
+            shown = shown.replace("none of them kept", "any of them by .tile(rows, columns)")
+        return f"{self.name}\n{shown}"
 
 
 def picked(seen: Any, index: int) -> Any:

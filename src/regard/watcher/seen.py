@@ -36,6 +36,7 @@ from regard.watcher.changes import experiment as experiments
 from regard.watcher.changes.rerun import TextRerun
 from regard.watcher.changes.text_sources import (
     TextSources,
+    key_norms,
     norm_report,
     norm_weighted,
     text_sources,
@@ -50,6 +51,7 @@ from regard.watcher.measures.head_report import (
     stacked_arrays,
 )
 from regard.watcher.measures.links import find_links, only_position, word_tokens
+from regard.watcher.measures.looks_at import LookedAt, looked_at
 from regard.watcher.measures.run_comparison import RunComparison, compare_runs
 from regard.watcher.measures.sinks import SinkReport, find_sinks
 from regard.watcher.media.image_attention import (
@@ -327,6 +329,12 @@ class Seen(ChangeableText, NotebookDisplay):
         return {path: key for path, key in self._source.paths.items() if key in self.names}
 
     @property
+    def unrecorded(self) -> tuple[str, ...]:
+        """Paths of modules in which a softmax or an attention ran that is in no layer here."""
+        recorder = getattr(self._source, "recorder", None)
+        return () if recorder is None else recorder.source.unrecorded
+
+    @property
     def parts(self) -> tuple[str, ...]:
         """The watched parts: 'encoder', 'decoder', 'cross' or names of the model's own."""
         return tuple(dict.fromkeys(layer_key.part for layer_key in self.names))
@@ -398,6 +406,25 @@ class Seen(ChangeableText, NotebookDisplay):
         self.texts(part)  # raises where there is no such part
         chosen = [x for x in self.names if x.part == (part or self.names[0].part)]
         return find_links([(x, self._source.layer(x, self._chosen)) for x in chosen], word, other)
+
+    def looks_at(
+        self, word: str | int, *, part: str | None = None, weighted: str | None = None
+    ) -> LookedAt:
+        """What a word looks at: the mean weight on every token over all heads and layers, ranked.
+
+        Parameters
+        ----------
+        word : a word of the text ('the#2' is the second), or its number from 0.
+        part : the part of the model, where it has several.
+        weighted : 'norm' for p |v W_O| as a share of its row, from a second run.
+
+        Each token with the share of even attention over the keys that the word can see, and the
+        head that gives it most. Exact, from a map of single tokens or from query and key.
+        """
+        chosen = self._one_part(part, "looks_at")
+        keys = [key for key in self.names if key.part == chosen]
+        norms = key_norms(self._rerun()) if check_weighted(weighted) else None
+        return looked_at([(key, self[key]) for key in keys], word, norms)
 
     def report(self, weighted: str | None = None) -> HeadReport:
         """Measures, uniform baselines and a name for each head.
@@ -707,7 +734,18 @@ class Seen(ChangeableText, NotebookDisplay):
 
     def _check_seen(self) -> None:
         if not self.names:
-            raise NotAskedError("nothing was seen yet: call the model inside the block.")
+            raise NotAskedError(f"nothing was seen yet: {self.advice}")
+
+    @property
+    def advice(self) -> str:
+        """What to do where nothing was seen."""
+        recorder = getattr(self._source, "recorder", None)
+        if recorder is not None and recorder.source.ran_elsewhere:
+            return (
+                "the model ran on another thread, as it does with a streamer. Enter the block on "
+                "the thread that calls the model."
+            )
+        return "call the model inside the block."
 
     @property
     def _chosen(self) -> int:
@@ -806,7 +844,7 @@ class Seen(ChangeableText, NotebookDisplay):
     ) -> list[tuple[LayerKey, ImageGrid]]:
         """The layers of a part with their grids; of the first part that looks at an image."""
         if not self.names:
-            raise NotAskedError("nothing was seen yet: call the model inside the block.")
+            raise NotAskedError(f"nothing was seen yet: {self.advice}")
         if part is None:
             part = self._image_part(size)
         keys = [key for key in self.names if key.part == part and layer in (None, key.layer)]
@@ -904,7 +942,7 @@ class Seen(ChangeableText, NotebookDisplay):
 
     def sources(
         self,
-        spans: Mapping[str, tuple[int, int]],
+        spans: Mapping[str, tuple[int, int] | str],
         of: Sequence[tuple[int, int]] | tuple[int, int] | None = None,
     ) -> TextSources:
         """How much each part of the context counted for each sentence generated after it.
@@ -914,9 +952,9 @@ class Seen(ChangeableText, NotebookDisplay):
 
         Parameters
         ----------
-        spans : {name: (start, stop)} in tokens: system text, documents, question.
-        of : sentences as (start, stop) in tokens; if not given all that comes after the spans,
-            split at full stops.
+        spans : {name: text} or {name: (start, stop)} in tokens: system text, documents, question.
+        of : sentences as (start, stop) in tokens; if not given what was generated, or all that
+            comes after the spans, split at full stops.
         """
         return text_sources(self._rerun(), spans, of)
 

@@ -73,7 +73,8 @@ def watch(
 
     Parameters
     ----------
-    model : a model of transformers, any torch.nn.Module, or None for whatever runs in the block.
+    model : a model of transformers, a pipeline around one, any torch.nn.Module, or None for
+        whatever runs in the block.
     tokenizer : the model's tokenizer, for the names of tokens and words.
     processor : the model's processor of images or sound, for ``seen.image`` and times in seconds;
         its tokenizer serves where none is given.
@@ -96,6 +97,10 @@ def watch(
     blocks in which the model runs with that change; ``seen.outcome`` is before and after.
     """
     options = Options.from_arguments(layers, top, map, keep, spans)
+    if not hasattr(model, "_modules") and hasattr(getattr(model, "model", None), "_modules"):
+        tokenizer = tokenizer or getattr(model, "tokenizer", None)  # a pipeline of transformers
+        processor = processor or getattr(model, "processor", None)
+        model = model.model
     if tokenizer is None:
         tokenizer = getattr(processor, "tokenizer", None)
     if tokenizer is not None and not hasattr(tokenizer, "convert_ids_to_tokens"):
@@ -313,21 +318,12 @@ def _uses_interface(model: Any) -> bool:
     classes: set[Any] = {type(module) for module in modules}
     if not models or any(_outside_interface(cls) for cls in classes):
         return False
-    # A sink is a column of the softmax without a key, which only the weights themselves show.
-    if any(map(_has_sinks, modules)) or any(hasattr(cls, "sinks") for cls in classes):
-        return False
+    if any(cls.__name__.startswith("TimmWrapper") for cls in classes):
+        return False  # the model inside is timm's
     inside = set(all_modules(models[0])) if len(models) > 1 else {*models}
     # Two models side by side share names of layers.
     owners: set[Any] = {type(module) for module in models}
     return all(module in inside for module in models) and all(map(_can_be_set, owners))
-
-
-def _has_sinks(module: Any) -> bool:
-    """Whether a module has a parameter, buffer, module or other attribute ``sinks`` of its own."""
-    own: dict[str, Any] = module.__dict__
-    if "sinks" in own["_parameters"] or "sinks" in own["_buffers"]:
-        return True
-    return "sinks" in own or "sinks" in own["_modules"]
 
 
 @functools.cache

@@ -11,11 +11,11 @@ SENTENCE = "A dog ate the food because it was hungry"
 
 @pytest.fixture
 def open_read() -> Callable[..., None]:
-    """Open the sentence at a state, and wait for its picture and its translation."""
+    """Open the sentence at a state, all ways to look unfolded, and wait for what is drawn."""
 
     def open_at(page: Any, **state: Any) -> None:
-        page.goto(f"/#read?{urlencode({'sentence': SENTENCE, **state})}")
-        page.wait_for_selector(".translation:not(.waiting) .french button")
+        page.goto(f"/#read?{urlencode({'sentence': SENTENCE, 'more': 'yes', **state})}")
+        page.wait_for_selector(".french:not(.waiting) .word")
         page.wait_for_selector(".picture canvas")
         page.wait_for_selector(".statement:not(:empty)")
 

@@ -30,8 +30,8 @@ def test_the_token_becomes_a_cookie_and_leaves_the_address(stranger, served):
 @pytest.mark.parametrize("name", ["__proto__", "constructor", "toString", "nowhere"])
 def test_an_address_that_names_no_view_is_the_read_view(stranger, name):
     stranger.goto(f"/?token={TOKEN}#{name}")
-    stranger.wait_for_selector(".answers li, textarea, .sentence")
-    assert stranger.title() == "Read · regard"
+    stranger.wait_for_selector(".arcs text")
+    assert stranger.title() == "Look · regard"
 
 
 def test_a_busy_server_is_asked_again(stranger):

@@ -85,8 +85,8 @@ def test_a_cell_of_the_read_view(page, open_read, until):
     page.wait_for_load_state("networkidle")
     until(page, "new Promise((done) => requestAnimationFrame(() => setTimeout(() => done(true))))")
     page.on("request", lambda request: fetched.append(request.url))
-    # The shades of the sentence depend on the cell; nothing else above the picture does.
-    still = [".heads", ".main .controls", ".sentence", ".offers", ".links", ".main .title"]
+    # The lines of the scene depend on the cell; nothing else above the picture does.
+    still = [".heads", ".main .controls", ".sentence", ".own-sentence", ".main .title"]
     page.evaluate(WATCH, still)
     before = page.text_content(".statement")
     box = page.locator(".heat").bounding_box()

@@ -75,25 +75,24 @@ def test_what_if_it_looked_elsewhere(page, open_read, until):
     link = link_of(reading)
     nouns = {reading.words.index(noun) for noun in ("dog", "food")}
     (rival,) = nouns - {link.key}
-    question = f"What if {reading.words[link.query]} looked at {reading.words[rival]}? redirect"
-    button = page.locator(".questions button", has_text="What if")
-    assert button.text_content() == question
+    button = page.locator(".questions button", has_text="Make")
+    does = f"Make {reading.words[link.query]} look at {reading.words[rival]}"
+    assert button.text_content() == f"{does}and watch the French"
     button.click()
     page.locator(".odds").wait_for()
     experiment = reading.redirect(link.query, rival, link.layer, link.head)
-    assert page.locator(".translations td").all_text_contents() == [
-        reading.translation, experiment.after.translation,
-    ]  # fmt: skip
-    marked = page.locator(".translations tr:last-child mark").all_text_contents()
+    marked = page.locator(".french .changed").all_text_contents()
     assert marked == [experiment.after.translation_words[i] for i in experiment.differing[1]]
     assert page.locator(".french").text_content() == experiment.after.translation
+    assert page.locator(".former").text_content() == f"before: {reading.translation}"
     until(page, "document.querySelector('.statement').textContent.includes('100 %')")
     assert f"changes=redirect.{link.query}.{rival}.encoder.{link.layer}.{link.head}" in page.url
     page.reload()
     page.locator(".odds").wait_for()
-    page.locator(".outcome button", has_text="Undo").click()
-    page.locator(".outcome").wait_for(state="hidden")
+    page.locator(".questions button", has_text="look freely").click()
+    page.locator(".former s").first.wait_for(state="detached")
     assert page.locator(".french").text_content() == reading.translation
+    assert page.locator(".tried li .outcome").all_text_contents() == [experiment.after.translation]
     page.go_back()
     page.locator(".odds").wait_for()
 
@@ -102,13 +101,13 @@ def test_a_word_covered_and_a_head_switched_off(page, open_read):
     open_read(page)
     reading = read(SENTENCE)
     link = link_of(reading)
-    page.locator(".questions button", has_text="Cover").click()
+    page.locator(".english button", has_text=reading.words[link.key]).click()
     page.locator(".odds").wait_for()
     page.locator(".questions button", has_text="Switch this head off").click()
-    page.locator(".changed li:nth-child(2)").wait_for()
+    page.locator(".tried [aria-current] .changed li:nth-child(2)").wait_for()
     page.locator(".odds").wait_for()
     experiment = reading.knock_out(link.key).ablate(link.layer, link.head)
-    phrases = page.locator(".changed li").all_text_contents()
+    phrases = page.locator(".tried [aria-current] .changed li").all_text_contents()
     assert [x.removesuffix("take it out") for x in phrases] == list(experiment.changed)
     assert page.locator(".french").text_content() == experiment.after.translation
 
@@ -116,48 +115,36 @@ def test_a_word_covered_and_a_head_switched_off(page, open_read):
 def test_a_change_that_cannot_be_made_is_said(page, open_read, noticed):
     noticed.expect("400")
     page.goto("/#read?changes=redirect.6.40.encoder.3.6")
-    page.locator(".outcome .problem").wait_for()
+    page.locator(".scene-note .problem").wait_for()
     assert page.locator(".french").text_content() == read(SENTENCE).translation
-
-
-def test_the_sentence_itself_is_shaded(page, open_read, until):
-    open_read(page)
-    reading = read(SENTENCE)
-    link = link_of(reading)
-    shaded = page.locator(".english .shaded").all_text_contents()
-    weights_k = reading.weights(layer=link.layer, head=link.head)[link.query][:-1]
-    assert shaded == [reading.words[k] for k in np.flatnonzero(weights_k >= 0.005)]
-    assert page.locator(".english .asking").all_text_contents() == [reading.words[link.query]]
-    dog = page.locator('.english [data-position="1"]').bounding_box()  # it lies behind the field
-    page.mouse.click(dog["x"] + dog["width"] / 2, dog["y"] + dog["height"] / 2)
-    until(page, "location.hash.includes('q=1')")
-    assert page.locator(".english .asking").all_text_contents() == ["dog"]
 
 
 def test_nothing_of_an_old_sentence_stays(page, open_read, noticed):
     noticed.expect("400")
     open_read(page)
     field = page.get_by_label("Type any English sentence")
+    field.fill("A dog")
     field.fill("")
     page.locator(".columns").wait_for(state="hidden")
     assert page.locator(".french").text_content() == ""
+    assert page.locator(".arcs > *").count() == 0
     assert field.get_attribute("placeholder").startswith("Type any English sentence")
     field.fill("dog " * 900)
-    page.locator(".headline .problem").wait_for()
+    page.locator(".scene-note .problem").wait_for()
     field.fill(SENTENCE)
-    page.locator(".translation:not(.waiting) .french button").first.wait_for()
-    assert page.locator(".headline .problem").count() == 0
+    page.locator(".french:not(.waiting) .word").first.wait_for()
+    assert page.locator(".scene-note .problem").count() == 0
     # While another sentence is read, nothing of this one stands under it.
     held = []
     page.route("**/api/read", lambda route: held.append(route), times=1)
-    page.get_by_role("button", name="the cat sat").click()
+    page.get_by_role("button", name="Another one").click()
     page.locator(".columns").wait_for(state="hidden")
     assert page.locator(".french").text_content() == "translating …"
-    assert page.locator(".english span").count() == 0
+    assert page.locator(".arcs > *").count() == 0
     while held:
         held.pop(0).continue_()
     page.unroute("**/api/read")
-    page.locator(".statement", has_text="cat").wait_for()
+    page.locator(".statement", has_text="trophy").wait_for()
     page.locator(".columns").wait_for(state="visible")
 
 
@@ -165,10 +152,12 @@ def test_one_grid_of_heads_at_a_time(page, open_read, until):
     open_read(page)
     assert page.locator(".part:visible").count() == 1
     page.get_by_role("tab", name="Cross").click()
-    assert page.locator('.part[aria-label="cross"]').is_visible()
-    assert page.locator('.part[aria-label="encoder"]').is_hidden()
+    page.locator('.part[aria-label="cross"]').wait_for()
+    page.locator('.part[aria-label="encoder"]').wait_for(state="hidden")
+    assert "part=cross" in page.url  # the picture goes with the tab
     page.get_by_label("cross, layer 2, head 3").click()
-    until(page, "location.hash.includes('part=cross')")
+    until(page, "location.hash.includes('layer=2&head=3')")
+    page.go_back()
     page.go_back()
     page.locator('.part[aria-label="encoder"]').wait_for()
 
@@ -198,8 +187,10 @@ def test_a_word_dragged_onto_another_is_an_experiment(page, open_read, word):
 def test_the_rival_is_a_noun(page, open_read):
     """Not the adjective that stands before it."""
     open_read(page, sentence="The old woman gave the little boy a heavy key because he was tired.")
-    asked = page.locator(".questions button", has_text="What if").text_content()
-    assert asked.split("looked at ")[1].split("?")[0] in {"woman", "boy", "key"}
+    asked = page.locator(".questions button", has_text="Make").text_content()
+    assert asked.split("look at ")[1].removesuffix("and watch the French") in {
+        "woman", "boy", "key",
+    }  # fmt: skip
 
 
 def test_two_sentences_side_by_side(page, open_read):
@@ -255,7 +246,7 @@ def test_the_effect_grid_has_the_effect_of_every_head(page, serve, noticed):
     reading = read(SENTENCE, model=model)
     address = serve(model=model)
     noticed.homes.append(address)
-    page.goto(f"{address}/#read?q=6&part=encoder&layer=1&head=0")
+    page.goto(f"{address}/#read?q=6&part=encoder&layer=1&head=0&more=yes")
     page.locator(".questions button", has_text="Which heads decide").click()
     page.locator(".effects .numbers").wait_for(state="attached")
     number = int(parse_qs(urlparse(page.url).fragment.partition("?")[2])["effects"][0])
@@ -273,7 +264,7 @@ def test_the_effect_grid_has_the_effect_of_every_head(page, serve, noticed):
     assert "changes=ablate.cross.1.2" in page.url
     assert page.locator(".effect-cells [aria-current]").count() == 1
     page.locator(".title", has_text="cross: layer 1, head 2").wait_for()
-    changed = page.locator(".changed li").all_text_contents()
+    changed = page.locator(".tried [aria-current] .changed li").all_text_contents()
     assert changed == list(reading.ablate(1, 2, part="cross").changed)
     page.reload()
     page.locator(".effects .numbers").wait_for(state="attached")

@@ -8,9 +8,10 @@ OTHER = "A dog ate the food because it was delicious"
 REDIRECT = "redirect.6.4.encoder.3.6"
 # The view, its state, and what is there when it is drawn.
 VIEWS = {
-    "read": ("read", {}, ".picture canvas"),
+    "read": ("read", {}, ".arcs text"),
+    "lines": ("read", {"more": "yes"}, ".picture canvas"),
     "why": ("read", {"why": "yes"}, ".softmax"),
-    "experiment": ("read", {"changes": REDIRECT}, ".translations"),
+    "experiment": ("read", {"changes": REDIRECT}, ".tried .odds"),
     "beside": ("read", {"beside": f"sentence.{OTHER}"}, ".difference:not(:empty)"),
     "space": ("read", {"as": "space", "layer": 3, "head": 6, "q": 6}, ".space .dot"),
     "flow": ("read", {"as": "flow"}, ".flow-sums"),
@@ -19,7 +20,7 @@ VIEWS = {
     "steps": ("steps", {}, ".path-map canvas"),
     "document": ("steps", {"from": "robots"}, ".claims table"),
     "map": ("map", {"row": 6}, ".row-table"),
-    "learn": ("learn", {}, '[data-scene="5"] .choices button'),
+    "learn": ("learn", {"page": 3, "answer": 1}, ".verdict"),
 }
 FAULTS = """() => {
   const faults = [];
@@ -43,7 +44,7 @@ FAULTS = """() => {
     const node = walker.currentNode;
     const parent = node.parentElement;
     if (!node.textContent.trim() || !parent.checkVisibility({ visibilityProperty: true })) continue;
-    if (parent.closest("textarea, option, .skip, .only-read, .english, .scene-title")) continue;
+    if (parent.closest("textarea, option, .skip, .only-read, .scene-title")) continue;
     const range = document.createRange();
     const over = ({ index, 0: text }) => {
       range.setStart(node, index);

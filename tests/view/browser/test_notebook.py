@@ -115,7 +115,7 @@ def test_a_watched_model_shows_itself(offline_page, one_torch, tiny_model):
     with regard.watch(tiny_model) as nothing:
         pass
     assert nothing._repr_html_() == (
-        '<div><pre style="overflow-x:auto">Seen: nothing yet. Call the model inside the block.'
+        '<div><pre style="overflow-x:auto">Seen: nothing yet: call the model inside the block.'
         "</pre></div>"
     )
 

@@ -136,8 +136,8 @@ def compare_lines(page: Any, until: Any) -> None:
 def test_a_sentence_that_cannot_be_read_is_a_sentence(page, noticed):
     noticed.expect("400")
     page.goto("/#read?sentence=" + "dog+" * 900)
-    page.wait_for_selector(".headline .problem")
-    assert page.text_content(".headline .problem").startswith(
+    page.wait_for_selector(".scene-note .problem")
+    assert page.text_content(".scene-note .problem").startswith(
         "a sentence must have at most 256 tokens"
     )
 
@@ -154,7 +154,7 @@ WRONG = ("layer=99&head=-3", "part=nowhere", "show=nothing&by=letters&as=smoke",
 def test_an_address_that_is_wrong_does_no_harm(page, states):
     for state in states:
         page.goto("about:blank")
-        page.goto(f"/#read?{state}")
+        page.goto(f"/#read?more=yes&{state}")
         page.wait_for_selector(".statement:not(:empty)")
         page.wait_for_selector(".picture canvas")
 

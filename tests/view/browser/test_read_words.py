@@ -95,11 +95,13 @@ def test_french_words_lead_to_the_english(page, open_read):
     open_read(page)
     alignment = read(SENTENCE).alignment
     chien = alignment.words.index("chien")
-    page.locator(f'.french [data-position="{chien}"]').focus()
+    page.locator(f'.french [data-position="{chien}"]').hover()
     lit = page.locator(".english .lit").all_text_contents()
     assert lit == [alignment.sources[k] for k in sorted(alignment.source_columns(chien))]
-    assert page.locator(".links path.lit").count() == len(lit)
-    assert page.text_content(".came").startswith("chien came from dog")
+    assert page.locator(".link-line").count() == len(lit)
+    assert page.text_content(".scene-note").startswith("chien came from dog")
+    # What cannot be pressed is no stop of the keyboard.
+    assert page.locator(".french button, .french [tabindex]").count() == 0
 
 
 def test_typing_reads_as_one_types(page, until, open_read):
@@ -107,7 +109,7 @@ def test_typing_reads_as_one_types(page, until, open_read):
     field = page.get_by_label("Type any English sentence")
     field.fill("The cat sat on the mat.")
     until(page, "location.hash.includes('The+cat+sat')")
-    page.wait_for_selector(".translation:not(.waiting) .french button")
+    page.wait_for_selector(".french:not(.waiting) .word")
     until(page, "document.querySelectorAll('.asks li').length === 8")
     assert page.locator(".french").text_content() == read("The cat sat on the mat.").translation
 
@@ -128,8 +130,8 @@ def test_a_paste_of_ten_megabytes_is_refused_politely(page, open_read):
     open_read(page)
     page.get_by_label("Type any English sentence").focus()
     page.keyboard.insert_text("dog " * 2_500_000)
-    page.wait_for_selector(".headline .problem")
-    assert page.text_content(".headline .problem") == (
+    page.wait_for_selector(".scene-note .problem")
+    assert page.text_content(".scene-note .problem") == (
         "A sentence needs at most 256 tokens, but this text has 10,000,000 characters: give its "
         "sentences one at a time, or watch a model read it and open the file: regard open "
         "FILE.regard."
@@ -169,7 +171,7 @@ def test_a_model_of_twelve_by_twelve_heads_and_512_tokens(page, until, word):
     page.evaluate(LONG_READING, {"tokens": 512, "kept": 4})
     page.wait_for_selector(".side li:nth-child(512)", state="attached")
     assert page.locator(".layer button").count() == 144
-    assert page.locator(".translation").is_hidden()
+    assert page.locator(".french").is_hidden()
     word(page, "query", 3).hover()
     until(page, "document.querySelector('.statement').textContent.startsWith('t3 looks')")
     assert told(page) == "t3 looks at t3 50 % in layer 0, head 0; at t4 25 %, at t5 13 %."

@@ -27,9 +27,9 @@ def texts(svg: bytes) -> list[str]:
 
 
 def test_a_read_head(page, saved, reading):
-    page.goto(f"/#read?sentence={SENTENCE.replace(' ', '+')}&layer=3&head=6&q=6")
+    page.goto(f"/#read?sentence={SENTENCE.replace(' ', '+')}&layer=3&head=6&q=6&more=yes")
     page.locator(".statement", has_text="layer 3, head 6").wait_for()
-    page.locator(".translation .french button").first.wait_for()
+    page.locator(".french .word").first.wait_for()
     files = saved(page)
     name = "a-dog-ate-the-food-because-it-was-hungry"
     endings = ("svg", "png", "pdf", "json", "csv", "html", "card.svg", "card.png")

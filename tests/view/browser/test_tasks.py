@@ -29,14 +29,13 @@ def test_the_earlier_sentence_stands_beside_the_typed_one(new_page, open_read, u
     page = new_page(**size)
     open_read(page)
     page.click("#sentence")
-    for key in ("Control+End", "Control+Shift+ArrowLeft"):
-        page.keyboard.press(key)
+    page.keyboard.insert_text("A dog ate the food because it was ")
     page.keyboard.type("delicious", delay=150)  # each letter is a sentence of its own
     page.locator(".statement", has_text="food").wait_for()
-    earlier = page.locator(".questions button", has_text="compare")
+    earlier = page.locator(".further button", has_text="compare")
     assert earlier.text_content() == "Beside … hungry compare"
     earlier.click()
-    page.locator(".difference", has_text="lies elsewhere").wait_for()
+    page.locator(".difference", has_text="of its attention elsewhere").wait_for()
     until(page, IN_SIGHT, ".difference")
     assert page.text_content(".beside .title").startswith(
         "Beside it: “A dog ate the food because it was hungry”"
@@ -45,11 +44,11 @@ def test_the_earlier_sentence_stands_beside_the_typed_one(new_page, open_read, u
 
 def test_questions_about_french_wait_for_its_translation(page, open_read, until):
     open_read(page)
-    page.locator(".offers button", has_text="it was delicious").click()
+    page.get_by_role("button", name="delicious").click()
     page.locator(".statement", has_text="food").wait_for()
     asked = page.locator(".questions button", has_text="Which heads decide")
-    until(page, lambda: asked.count() == 1 and page.locator(".french button").count() > 0)
-    words = page.locator(".french button").all_text_contents()
+    until(page, lambda: asked.count() == 1 and page.locator(".french .word").count() > 0)
+    words = page.locator(".french .word").all_text_contents()
     assert asked.text_content() in [f"Which heads decide {word}? effects" for word in words]
 
 

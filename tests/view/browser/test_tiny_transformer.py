@@ -7,10 +7,10 @@ import pytest
 torch = pytest.importorskip("torch", reason="needs PyTorch: pip install '.[test]'")
 
 GRADIENT = """async ([seed, size]) => {
-  const { TINY_SIZES, randomNumbers, reversedBatch, tinyGradient, tinyTransformer } =
+  const { TINY_SIZES, randomNumbers, taskBatch, tinyGradient, tinyTransformer } =
     await import("/learn/tiny_transformer.js");
   const model = tinyTransformer(seed);
-  const batch = reversedBatch(randomNumbers(seed + 10), size);
+  const batch = taskBatch(randomNumbers(seed + 10), size);
   const { loss, gradient } = tinyGradient(model, batch);
   const plain = (matrices) => Object.fromEntries(Object.entries(matrices).map(
     ([name, { rows, columns, values }]) => [name, { shape: [rows, columns], values: [...values] }],
@@ -19,11 +19,11 @@ GRADIENT = """async ([seed, size]) => {
            gradient: plain(gradient) };
 }"""
 LEARN = """async (steps) => {
-  const { randomNumbers, reversedBatch, tinyStep, tinyTransformer } =
+  const { randomNumbers, taskBatch, tinyStep, tinyTransformer } =
     await import("/learn/tiny_transformer.js");
   const model = tinyTransformer();
   const random = randomNumbers(7);
-  return Array.from({ length: steps }, () => tinyStep(model, reversedBatch(random, 16)));
+  return Array.from({ length: steps }, () => tinyStep(model, taskBatch(random, 16)));
 }"""
 
 

@@ -9,6 +9,8 @@ import pytest
 import regard
 from regard.errors import ArgumentError
 from regard.textbook.stages import softmax
+from regard.transformer.layers import in_dtype
+from regard.transformer.residual import ResidualRun
 from regard.view.page.routes.learn import PAGES as KNOWN
 from regard.view.page.routes.learn import page_facts
 
@@ -47,9 +49,8 @@ def test_an_unknown_page_is_said():
     with pytest.raises(ArgumentError) as error:
         page_facts("nowhere", regard.read, regard.read)
     assert str(error.value) == (
-        "page must be one of look, vectors, query, scores, shares, division, sum, habit, "
-        "position, mask, cross, layers, training, experiment, tell, printed, order, batch, got "
-        "'nowhere'."
+        "page must be one of look, ending, arrows, shares, division, values, heads, position, "
+        "mask, cross, layers, training, experiment, tell, printed, order, batch, got 'nowhere'."
     )
 
 
@@ -62,7 +63,7 @@ def test_no_number_is_written_in_the_course():
 
 @pytest.mark.parametrize("page", PAGES)
 def test_every_placeholder_is_filled(facts, page):
-    names = re.findall(r"\{([\w.]+)(?:\|[%\d])?\}", text_of(page))
+    names = re.findall(r"\{([\w.]+)(?:\|[%e\d])?\}", text_of(page))
     for name in names:
         found = facts[page]
         for key in name.split("."):
@@ -82,79 +83,112 @@ def test_there_are_choices_and_one_is_right(facts, page):
 
 def test_the_documents_are_put_right(facts):
     """The mistakes that the three documents make, by their own inputs."""
-    shares = facts["shares"]
-    np.testing.assert_allclose(shares["true"], softmax(np.array([shares["scaled"]]))[0], atol=1e-12)
-    assert shares["document"][0] == 0 < shares["smart"]
-    assert facts["printed"]["document"] == shares["document"]
-    whole = facts["sum"]
-    assert whole["true"] == pytest.approx(np.dot(whole["weights"], whole["values"]))
-    assert whole["choices"][whole["right"]] == f"{whole['true']:.2f}"
     added = facts["printed"]
-    assert added["correct"] == whole["true"]
+    np.testing.assert_allclose(added["true"], softmax(np.array([added["scaled"]]))[0], atol=1e-12)
+    assert added["document"][0] == 0 < added["smart"]
     assert added["followed"] == pytest.approx(np.dot(added["weights"], added["values"]))
+    assert added["correct"] == pytest.approx(np.dot(added["true"], added["values"]))
     assert added["choices"][added["right"]] == f"{added['followed']:.2f}" != f"{added['printed']}"
     order = facts["order"]
     assert order["sum_before"] == pytest.approx(1)
-    assert order["sum_after"] == pytest.approx(1 / facts["division"]["root"])
+    assert order["sum_after"] == pytest.approx(1 / 8)
     assert order["choices"][order["right"]] == "softmax(Q K^T / √d_k)"
-    assert facts["division"]["largest"] > facts["division"]["before"]
     batch = facts["batch"]
     assert (batch["meant"], batch["written"]) == ("(2, 6, 6)", "(2, 6, 2, 6)")
     assert sum(batch["stray"]) == pytest.approx(1)
 
 
-def test_the_model_is_shown_as_it_is(facts):
-    look, tell = facts["look"], facts["tell"]
-    reading = regard.read(look["sentence"])
-    row = reading.weights(layer=look["layer"], head=look["head"])[look["position"]]
+def test_one_sentence_runs_through_the_story(facts):
+    """Every word is one token, and no share is so large that the others teach nothing."""
+    reading = regard.read(facts["look"]["sentence"])
+    assert len(reading.tokens) == len(reading.words)
+    for page in PAGES[: PAGES.index("printed")]:
+        assert facts[page].get("sentence", reading.sentence) == reading.sentence
+    look = facts["look"]
+    assert 0.5 < look["share"] < 0.9
+    row = reading.weights(look["layer"], look["head"])[look["position"]]
     # Rounded to six decimals on their way to the page.
     np.testing.assert_allclose(look["weights"][look["position"]], row, atol=1e-6)
-    assert look["choices"][look["right"]] == reading.words[int(row.argmax())]
-    assert tell["moved"] is (tell["best"] != tell["noun"])
-    measured = reading.model.roles.measured["pronouns"]
-    assert tell["pairs"] == measured["pairs"]
-    assert tell["leans"] == reading.model.roles.encoder[tell["layer"], tell["head"]].pronouns
-    assert tell["caution"].startswith("Attention is evidence, not explanation")
-    habit = facts["habit"]
-    role = reading.model.roles.encoder[habit["layer"], habit["head"]]
-    assert habit["usual"] == max(role.usual.values())
+    assert {x["row"].index(max(x["row"])) for x in facts["ending"]["endings"]} == {
+        reading.words.index(noun) for noun in ("cat", "mouse")
+    }
 
 
-def test_the_path_is_the_models_own(facts):
-    reading = regard.read(facts["vectors"]["sentence"])
-    vectors, query = facts["vectors"], facts["query"]
-    own, position, both = (np.array(x) for x in vectors["parts"])
-    np.testing.assert_allclose(own + position, both, atol=2e-3)  # three roundings to a thousandth
-    assert vectors["ids"] == list(reading.translated.source)
-    steps = reading.steps(query["layer"], query["head"])
-    np.testing.assert_allclose(query["query"], steps.query[query["position"]], atol=5.1e-4)
-    np.testing.assert_array_equal(query["scores"], steps.scores[query["position"]])
-    cross = facts["cross"]
-    row = reading.weights(part="cross", layer=cross["layer"], head=cross["head"])[cross["position"]]
-    assert cross["best"] == reading.words[int(row.argmax())]
+def test_products_in_the_plane_are_the_models_scores(facts):
+    arrows, shares = facts["arrows"], facts["shares"]
+    flat = np.array(arrows["keys"]) @ np.array(arrows["query"])
+    # Sums of 64 products in float64, in another order.
+    np.testing.assert_allclose(flat, arrows["scores"], rtol=1e-12, atol=1e-10)
+    np.testing.assert_allclose(arrows["scores"], shares["scores"], rtol=1e-12, atol=1e-10)
+    np.testing.assert_allclose(np.array(shares["scores"]) / shares["root"], shares["scaled"])
+    np.testing.assert_allclose(shares["shares"], softmax(np.array([shares["scaled"]]))[0])
+    assert facts["division"]["largest"] > shares["best_share"]
 
 
-def test_a_mask_gives_exact_zeros_and_ties_are_ties(facts):
-    mask, position = np.array(facts["mask"]["weights"]), facts["position"]
-    assert facts["mask"]["hidden"] == 0.0 == np.triu(mask, 1).max()
+def test_values_in_the_plane_add_up(facts):
+    found = facts["values"]
+    mixed = np.array(found["shares"]) @ np.array(found["values"])
+    np.testing.assert_allclose(mixed, found["output"], rtol=1e-9, atol=1e-9)
+
+
+def test_two_heads_disagree(facts):
+    found = facts["heads"]
+    reading = regard.read(found["sentence"])
+    rows = [reading.weights(*at)[found["position"]] for at in heads_of(found)]
+    first, second = (reading.words[int(row.argmax())] for row in rows)
+    assert (first, second) == (found["noun"], found["best"])
+    assert first != second
+
+
+def heads_of(found):
+    return ((found["layer"], found["head"]), (found["other_layer"], found["other_head"]))
+
+
+def test_without_places_a_sentence_is_a_bag_of_words(facts):
+    found = facts["position"]
+    assert found["right"] == 1
+    base = np.array(found["orders"][0]["without"])
+    for order in found["orders"]:
+        places = order["order"]
+        moved = base[np.ix_(places, places)]
+        np.testing.assert_allclose(order["without"], moved, atol=1e-5)
+    with_places = [np.array(x["with"]) for x in found["orders"]]
+    places = found["orders"][-1]["order"]
+    assert np.abs(with_places[-1] - with_places[0][np.ix_(places, places)]).max() > 0.1
+    assert found["after"] < found["before"]
+
+
+def test_a_mask_gives_exact_zeros(facts):
+    assert facts["mask"]["hidden"] == 0.0 == np.triu(np.array(facts["mask"]["weights"]), 1).max()
     assert facts["mask"]["right"] == 0
-    first, second = (i for i, word in enumerate(position["words"]) if word == "dog")
-    without = np.array(position["without"])
-    np.testing.assert_array_equal(without[first], without[second])
-    assert position["after"] < position["before"]
 
 
-def test_the_learnt_numbers_are_counted(facts):
-    layers, model = facts["layers"], regard.read("I am good").model
-    norms = sum(x.size for name, x in model.parameters().items() if "norm" in name)
-    assert sum(layers["counts"]) + norms == sum(x.size for x in model.parameters().values())
-    assert sum(layers["shares"]) == pytest.approx(1)
+def test_the_residual_stream_is_what_the_encoder_makes(facts):
+    found = facts["layers"]
+    reading = regard.read(found["sentence"])
+    stream = ResidualRun.from_reading(reading).source.x_te()[found["position"]]
+    assert found["end"] == pytest.approx(np.linalg.norm(stream), abs=5e-4)
+    assert found["right"] == 1
+    # The model's own last vectors are those, normalised.
+    model = reading.model
+    memory = model.encode(np.array([reading.translated.source]), dtype=np.float64).memory_bke[0]
+    normed = in_dtype(model.encoder_norm, np.float64)(stream[None])[0]
+    np.testing.assert_allclose(memory[found["position"]], normed, atol=1e-9)
 
 
-def test_the_experiment_is_a_second_run(facts):
+def test_the_experiments_are_further_runs(facts):
     found = facts["experiment"]
     reading = regard.read(found["sentence"])
-    changed = reading.redirect("it", found["rival"], layer=found["layer"], head=found["head"])
+    at = (found["layer"], found["head"])
+    changed = reading.redirect("It", found["rival"], layer=at[0], head=at[1])
     assert (found["first"], found["second"]) == (reading.translation, changed.after.translation)
-    assert found["weights"][found["position"]][found["words"].index(found["rival"])] == 1.0
+    assert found["third"] == reading.ablate(*at).after.translation
+    assert found["runs"][1]["row"][found["words"].index(found["rival"])] == 1.0
     assert found["right"] == int(found["same"])
+
+
+def test_what_was_measured_is_told(facts):
+    tell = facts["tell"]
+    roles = regard.read(tell["sentence"]).model.roles
+    assert tell["accuracy"] == roles.accuracy.summary
+    assert tell["caution"].startswith("Attention is evidence, not explanation")

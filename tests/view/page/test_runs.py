@@ -76,7 +76,7 @@ def test_read_and_map_show_the_same_head(page, serve, noticed, until, path):
     assert page.locator("h1").text_content() == "run.regard: what a watched model looked at"
     page.get_by_role("link", name="Map").click()
     page.locator(".statement", has_text="decoder layer 2, head 1").wait_for()
-    page.get_by_role("link", name="Read").click()
+    page.get_by_role("link", name="Look").click()
     page.locator(".title", has_text="layer 2, head 1").wait_for()
     page.get_by_role("button", name="Read a sentence with the shipped model").click()
     page.locator(".sentence").wait_for()

@@ -139,9 +139,9 @@ def test_clip_looks_with_its_vision_alone():
         image = seen.image(layer=1, head=0, image=number)
         check(image, on_grid(row_k, np.arange(1, 17), (4, 4)), {"class token": row_k[0]})
     with pytest.raises(NotAskedError) as refused:
-        seen.image(part="encoder self_attn", layer=1)
+        seen.image(part="decoder", layer=1)
     assert str(refused.value) == (
-        "encoder self_attn layer 1 saw no image: call the model with pixel_values inside the "
+        "decoder layer 1 saw no image: call the model with pixel_values inside the "
         "block, or for a program of your own say it: grid=(rows, columns)."
     )
 

@@ -23,7 +23,7 @@ from regard.engine.tensors import (
     tensor_to_array,
 )
 from regard.engine.visibility import Visibility
-from regard.errors import ArgumentError, ShapeError
+from regard.errors import ArgumentError, NotFiniteError, ShapeError
 from regard.textbook.options import AttentionOptions, with_defaults
 
 TORCH_DTYPES = (torch.float16, torch.bfloat16, torch.float32, torch.float64)
@@ -293,7 +293,7 @@ class FirstNonFinite(NamedTuple):
         number = float(self.number)
         if not math.isfinite(number):
             position = [int(i) for i in np.unravel_index(int(self.index), self.shape)]
-            raise ArgumentError(
+            raise NotFiniteError(
                 f"{self.name} must be finite numbers, got {number} at {position[self.stacked :]}. "
                 "If it stands for padding, use lengths or mask instead."
             )

@@ -14,6 +14,12 @@ from importlib.resources import files
 from importlib.resources.abc import Traversable
 from typing import Any
 
+# The page's own letters, under the licence beside them: family, file, weights, slant.
+FONTS = (
+    ("Source Serif 4", "serif", "400", "normal"),
+    ("Source Serif 4", "serif-italic", "400", "italic"),
+    ("Source Sans 3", "sans", "200 900", "normal"),
+)
 STYLES = ("style.css", "read/read.css", "steps/steps.css", "map/map.css", "learn/learn.css")
 SUFFIXES = (".html", ".css", ".js", ".svg")
 IMPORT = re.compile(r'^import \{[^}]*\} from "([./\w-]+)";[ \t]*\n', re.MULTILINE)
@@ -27,7 +33,7 @@ DECLARATION = re.compile(
     r"(?:(\w+)|\{([^}]*)\}|\[([^\]]*)\])",
     re.MULTILINE,
 )
-POLICY = "default-src 'none'; base-uri 'none'; form-action 'none'"
+POLICY = "default-src 'none'; font-src data:; base-uri 'none'; form-action 'none'"
 
 
 def single_file(
@@ -94,8 +100,19 @@ def web_files() -> dict[str, str]:
 
 @cache
 def page_style() -> str:
-    """The style of the explorer: the shared language of ``style.css``, then that of each view."""
-    return "\n".join(web_files()[name] for name in STYLES)
+    """The style of the explorer: fonts, the shared language of ``style.css``, then each view's."""
+    return "\n".join([*map(_font_face, FONTS), *(web_files()[name] for name in STYLES)])
+
+
+def _font_face(font: tuple[str, str, str, str]) -> str:
+    """A font inside the style: letters are there with the first words, which then do not move."""
+    family, name, weight, slant = font
+    data = (files("regard.view") / "web" / "fonts" / f"{name}.woff2").read_bytes()
+    source = f"url(data:font/woff2;base64,{base64.b64encode(data).decode()})"
+    return (
+        f'@font-face {{ font-family: "{family}"; font-weight: {weight}; font-style: {slant}; '
+        f'src: {source} format("woff2"); }}'
+    )
 
 
 def bundle(modules: Mapping[str, str], entry: str) -> str:

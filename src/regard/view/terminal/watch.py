@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
     from regard.watcher.media.image_attention import ImageAttention
     from regard.watcher.seen import Seen
 
-MAX_LAYERS, MAX_HEADS, MAX_WORDS = 40, 24, 40
+MAX_LAYERS, MAX_HEADS, MAX_WORDS, MAX_LEFT_OUT = 40, 24, 40, 6
 HEADINGS = tuple(name.heading for name in MEASURES.values())
 EXPLAINED_MEASURES = ("first", "duplicate", "induction")
 NOTE = (
@@ -38,13 +39,16 @@ NOTE = (
 def summary(seen: Seen, style: TerminalStyle = PIPE) -> str:
     """The text, its size, every layer in a line, and where to look next."""
     if not seen.names:
-        return "Seen: nothing yet. Call the model inside the block."
+        return f"Seen: nothing yet: {seen.advice}"
     lines = style.wrap(_opening(seen), "  ")
     if seen.sentences > 1 and seen._sentence is None:
         lines.append("Choose one first: seen.sentence(0).")
         return "\n".join(lines)
     for part in seen.parts:
         lines += ["", *_part(seen, part, style)]
+    left_out = _unrecorded(seen)
+    if left_out:
+        lines += ["", *style.wrap(left_out, "  ")]
     ask = "Ask seen[layer], seen[layer, head], seen.find(word, other), seen.report()."
     return "\n".join([*lines, "", *style.wrap(ask)])
 
@@ -73,6 +77,20 @@ def _opening(seen: Seen) -> str:
     layers = count(len(seen.names), "layer")
     sizes = f"{layers} ({', '.join(seen.parts)}), {count(seen.sentences, 'sentence')}"
     return f"Seen: {sizes}; {_memory(seen)}."
+
+
+def _unrecorded(seen: Seen) -> str:
+    """Modules in which a softmax or an attention ran that is not among the layers."""
+    paths = seen.unrecorded
+    kinds = list(dict.fromkeys(re.sub(r"\b\d+\b", "*", path) for path in paths))
+    if not kinds:
+        return ""
+    more = f" and {len(kinds) - MAX_LEFT_OUT} more" if len(kinds) > MAX_LEFT_OUT else ""
+    return (
+        "Not recorded: a softmax that no product with a value follows, or an attention outside the "
+        f"interface of transformers, in {', '.join(kinds[:MAX_LEFT_OUT])}{more}. It may choose "
+        "experts, or be attention of another kind."
+    )
 
 
 def _memory(seen: Seen) -> str:

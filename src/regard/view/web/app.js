@@ -16,7 +16,7 @@ import { showSteps } from "./steps/steps.js";
 
 /** @type {Record<string, [string, ShowView]>} */
 const VIEWS = {
-  read: ["Read", showRead],
+  read: ["Look", showRead],
   steps: ["Steps", showSteps],
   map: ["Map", showMap],
   learn: ["Learn", showLearn],

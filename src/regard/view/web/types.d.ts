@@ -50,6 +50,8 @@ type ShowView = (
 
 // -- Where a view gets its data from; lib/api.js says what each function gives.
 
+type Ask = (path: string, fields: unknown, options?: { signal?: AbortSignal }) => Promise<Response>;
+
 interface Source {
   views: string[];
   page: { version: string; files: string[] };
@@ -73,7 +75,7 @@ interface Source {
   run?(file: number): Promise<PageReading>;
   experiment?(sentence: string, changes: Change[]): Promise<Experiment>;
   effects?(fields: Fields): Promise<EffectsAnswer>;
-  post(path: string, fields: unknown, options?: { signal?: AbortSignal }): Promise<Response>;
+  ask: Ask;
 }
 
 // What a page that holds its own data has in it (view/page/embed.py).
@@ -146,6 +148,8 @@ interface HeadHighlight {
   sentence: string;
   reason: string;
   disagreement?: string;
+  doubt?: string; // "sure", "in doubt", "not measured" or empty
+  accuracy?: string; // how often the head is right, in plain sentences; may be empty
 }
 
 // A picture that a watched model was given. In each part that attends to it a key token is one of
@@ -231,6 +235,17 @@ interface ReadData {
   experiment: ExperimentState | null;
   requested: string; // what is being fetched for `shown`
   shown: Shown | null; // what the pictures are drawn from
+  pointed: HeadChoice | null; // the chosen head, while another one is pointed at
+  nouns: { sentence: string; positions: number[]; isOwn: boolean } | null; // that have colours
+  tried: Tried[]; // experiments, the latest first
+}
+
+interface Tried {
+  sentence: string | null;
+  text: string; // the changes as the address has them
+  changed: string[];
+  after: Run;
+  same: boolean;
 }
 
 // The weights on screen, and what they are of.
@@ -256,11 +271,12 @@ interface ReadSelection {
 
 interface ReadElements {
   root: HTMLElement;
-  top: Headline;
+  scene: FirstScene;
   statement: HTMLElement;
   questions: HTMLElement;
+  furtherQuestions: HTMLElement;
+  tried: HTMLElement;
   steps: TokenSteps;
-  outcome: HTMLElement;
   why: HTMLElement;
   effects: HTMLElement;
   controls: HTMLElement;
@@ -275,6 +291,7 @@ interface ReadElements {
   table: HTMLDetailsElement;
   tableBox: HTMLElement;
   heads: HeadsGrid;
+  more: HTMLDetailsElement; // the lower part: more ways to look
   drawnFrom: DrawnFrom;
 }
 
@@ -510,19 +527,17 @@ interface LinesLayout {
 type LinesPainter = (
   canvas: HTMLCanvasElement,
   scrolled: number,
-  model: PictureModel & { grown: number },
+  model: PictureModel & { grown: number; isMoving?: boolean },
   layout: LinesLayout,
 ) => void;
 type WordLists = Record<SideName, HTMLUListElement>;
 
 type LinesPicture = ReturnType<typeof import("./read/lines.js").linesPicture>;
-type Headline = ReturnType<typeof import("./read/headline.js").headline>;
+type FirstScene = ReturnType<typeof import("./read/scene.js").firstScene>;
 type TokenSteps = ReturnType<typeof import("./read/token_steps.js").tokenSteps>;
 type BesidePicture = ReturnType<typeof import("./read/beside.js").besidePicture>;
 type ImageOverlay = ReturnType<typeof import("./read/image_overlay.js").imageOverlay>;
 type HeadsGrid = ReturnType<typeof import("./read/heads_grid.js").headsGrid>;
-type TranslationLine = ReturnType<typeof import("./read/translation.js").translationLine>;
-type SentenceLine = ReturnType<typeof import("./read/translation.js").sentenceLine>;
 
 // All heads of a part (read/heads_grid.js).
 interface HeadsBox {
@@ -549,6 +564,7 @@ type Pen = LinesLayout & {
   context: CanvasRenderingContext2D;
   threshold: number;
   grown: number;
+  isMoving?: boolean;
   thick: number;
   left: number;
   right: number;
@@ -570,30 +586,135 @@ interface ImagesModel {
   by: string;
 }
 
-interface TranslationParts {
-  root: HTMLElement;
-  english: SentenceLine;
-  hover(positions: number[] | null): void;
-  caption: HTMLElement;
-}
-
 interface FieldParts {
   state: State;
-  first: string;
-  trouble: HTMLElement;
   fit(): void;
-  lines: { english: SentenceLine; french: TranslationLine };
-  handlers: HeadlineHandlers;
+  handlers: SceneHandlers;
+  showPlain(text: string): void;
+  say(message: HTMLElement | null): void;
 }
 
-interface HeadlineHandlers {
-  hover(positions: number[] | null): void;
-  pick(position: number): void;
-  typing(): void;
-  leave(): void;
-  stale(): void;
+// What the first scene calls (read/scene.js).
+interface SceneHandlers {
+  hover(part: string | null, layer?: number, head?: number): void;
+  choose(part: string, layer: number, head: number, isStep?: boolean): void;
+  point(position: number | null): void; // a word of the sentence is pointed at
+  source(positions: number[] | null): void; // the words that a French one came from
+  strike(position: number): void;
+  look(position: number): void; // the word that looks is made to look there
+  soon(sentence: string): void; // a sentence that may be asked for next
+  typing(): void; // the field is focused
+  leave(): void; // before another sentence is read
+  stale(): void; // what is shown is no longer of what is typed
   empty(isEmpty: boolean): void;
-  again(): void;
+  again(): void; // what is typed is once more what was read
+}
+
+type MarkHandlers = Pick<SceneHandlers, "hover" | "choose">;
+
+interface StageHandlers {
+  point(position: number | null): void;
+  source(positions: number[] | null, said: string): void;
+  strike?(position: number): void;
+  look?(position: number): void;
+  soon?(sentence: string): void;
+  ending?(sentence: string): void;
+}
+
+interface TwoEndings {
+  start: string;
+  endings: string[];
+  meant: string[]; // the noun that each ending means
+}
+
+// A word in the scene, in pixels of its stage.
+interface WordPlace {
+  x: number;
+  top: number;
+  bottom: number;
+  line: number; // the middle of its line of text
+}
+
+interface CurveFrame {
+  height: number; // of the highest arc
+  gap: number; // from the middle of a line of text to the middle of the gap above it
+  margin: number; // where brackets run
+}
+
+// Positions of French words are those of the translation; below 0 is (start).
+interface StageLink {
+  query: number;
+  key: number;
+  weight: number;
+}
+
+interface StageModel {
+  links: StageLink[]; // the strongest first
+  nouns: number[]; // the two that have colours
+  asking: { english: number[]; french: number[] };
+  struck: number[];
+  frenchOf: Map<number, number>; // the colour of French words
+  queryIsFrench: boolean;
+  keyIsFrench: boolean;
+  canRedirect: boolean;
+  isWhole: boolean; // no word is chosen: links of all
+}
+
+interface StageLine {
+  path: SVGPathElement;
+  points: number[][] | null;
+  width: number;
+}
+
+type ArcTarget = StageLink & {
+  path: string;
+  apex: { x: number; y: number };
+  foot: { x: number; y: number };
+  colour: number;
+  start: number[];
+};
+
+interface StageState {
+  root: HTMLElement;
+  arcs: SVGSVGElement;
+  english: HTMLElement;
+  french: HTMLElement;
+  former: HTMLElement;
+  handlers: StageHandlers;
+  words: Map<number, HTMLElement>;
+  frenchWords: Map<number, HTMLElement>;
+  made: string; // what the words were made from
+  translated: PageReading | null;
+  model: StageModel | null;
+  lines: StageLine[];
+  stop(): void;
+  pointed: number | null; // the French word that is pointed at
+}
+
+interface MarkPlace {
+  part: string;
+  layer: number;
+  head: number;
+  heads: number; // of its layer
+}
+
+interface MarksModel {
+  reading: PageReading;
+  source: Pick<Source, "thumbnails">;
+  choice: HeadChoice;
+  query: number; // the English word that asks
+  nouns: number[];
+}
+
+interface SceneModel {
+  words: { name: string; position: number }[];
+  asking: { name: string; position: number } | null; // of these
+  heads: number;
+  note: Child;
+  stage: StageModel;
+  before: Run | null;
+  after: Run | null;
+  marks: MarksModel;
 }
 
 interface HeadsHandlers {
@@ -1042,43 +1163,46 @@ interface Facts {
   position?: number;
   layer?: number;
   head?: number;
-  layers: number;
-  // Vectors and matrices of a sentence.
-  strips: number[][];
-  ids: number[];
-  parts: number[][];
-  shown: number;
-  width: number;
+  weights: number[][] | number[];
+  // Of the taught head: arrows in the plane, bars.
   query: number[];
   keys: number[][];
+  values: number[][];
+  output: number[];
   scores: number[];
-  without: number[][];
-  // Sums worked out.
-  lines: string[];
-  row: number[];
   scaled: number[];
-  exponentials: number[];
-  total: number;
-  values: number[];
-  divided: number[];
+  shares: number[];
   root: number;
-  before: number[];
-  after: number[];
+  head_width: number;
+  best: string;
+  other: string;
+  best_share: number;
+  other_share: number;
+  // Of other sentences, heads, orders, layers and runs.
+  ending: string;
+  endings: { ending: string; words: string[]; row: number[]; french: string[] }[];
+  rows: number[][][];
+  other_layer: number;
+  other_head: number;
+  per_layer: number;
+  count: number;
+  orders: { name: string; order: number[]; with: number[][]; without: number[][] }[];
+  parts: {
+    before: number;
+    attention: number;
+    between: number;
+    feed_forward: number;
+    after: number;
+  }[];
+  runs: { name: string; row: number[]; french: string[]; chances: number[] }[];
+  candidates: string[];
+  // Of the documents in the appendix.
   sum_before: number;
   sum_after: number;
-  followed?: number;
   own: number[];
   others: string[];
   stray: number[];
   stray_sum: number;
-  // Of the model, and of two runs.
-  kinds: string[];
-  shares: number[];
-  written: string[];
-  first: string;
-  second: string;
-  prefix: string;
-  candidates: [word: string, before: number, after: number][];
 }
 
 type Paragraph = string | { when?: string; unless?: string; text: string };
@@ -1087,8 +1211,7 @@ interface CoursePage {
   name: string;
   title: string;
   appendix?: boolean;
-  picture?: string;
-  after?: string;
+  formula?: string;
   text: Paragraph[];
   ask: string;
   choices?: string[];
@@ -1096,38 +1219,100 @@ interface CoursePage {
   open: [view: string, fields: string[] | Fields, label: string, more?: Fields];
 }
 
-type MakePiece = (facts: Facts) => Piece;
-
-interface Piece {
-  root: HTMLElement;
-  show?(): void;
-  close?(): void;
+// One thing on the stage; a mark of the same id moves from one scene to the next.
+interface StageMark {
+  id: string;
+  tag: "text" | "rect" | "path" | "circle";
+  at: Record<string, number>;
+  d?(at: Record<string, number>): string;
+  text?: string;
+  class?: string;
+  attributes?: Record<string, string | number>;
+  on?: Record<string, (event: Event) => void>;
 }
 
-// One scene of the course, as it is drawn.
-interface Scene {
-  number: number; // from 1
+interface HeldMark {
+  node: SVGElement;
+  mark: StageMark;
+  at: Record<string, number>;
+}
+
+interface StageTable {
+  heads: string[];
+  rows: string[][];
+}
+
+interface StageScene {
+  marks: StageMark[];
+  caption: Child;
+  table?: StageTable;
+}
+
+type FormulaPart = string | FormulaElement;
+interface FormulaElement extends Array<FormulaPart> {
+  0: string; // its tag, with a class after a point
+}
+
+interface ColumnOptions {
+  top: number;
+  bottom: number;
+  most: number;
+  least?: number;
+  text(value: number): string;
+}
+
+interface RangeKnob {
+  min: number;
+  max: number;
+  step: number;
+  value: number;
+  told(value: number): string;
+  change(value: number): void;
+}
+
+// What the reader can set in a scene, by name.
+type Knobs = Record<string, any>;
+type ChangeKnobs = (changes: Knobs, moving?: boolean) => void;
+
+interface StageView {
+  width: number;
+  height: number;
+  answered: boolean;
+  knobs: Knobs;
+  change: ChangeKnobs;
+}
+
+interface LessonScene {
+  knobs(facts: Facts): Knobs;
+  draw(facts: Facts, view: StageView): StageScene;
+  controls?(facts: Facts, knobs: Knobs, change: ChangeKnobs): HTMLElement[];
+  answered?: Knobs; // what the answer sets
+}
+
+interface CourseScene {
   page: CoursePage;
+  number: number; // from 1
   facts: Facts | null;
   answered: number; // the choice that was made, from 1; 0 while the question is open
-  pieces: Piece[];
-  root: HTMLElement;
-  text: HTMLElement;
-  beside: HTMLElement;
-  buttons: HTMLButtonElement[];
-  answer: HTMLElement;
-  verdict: HTMLElement;
+  opened?: boolean;
+  knobs: Knobs | null;
+  close: (() => void) | null;
 }
 
-interface Story {
+interface Course {
   state: State;
   source: Source;
-  scenes: Scene[];
-  current: number; // the scene in view, from 0
-  last: number; // the scene that was answered last, from 0
-  target: number | null; // the scene that the page is scrolling to
+  scenes: CourseScene[];
+  current: number; // the scene that is shown, from 0
   closed: boolean;
   contents: HTMLElement;
+  text: HTMLElement;
+  stage: ReturnType<typeof import("./learn/learn_stage.js").lessonStage>;
+  host: HTMLElement;
+  caption: HTMLElement;
+  controls: HTMLElement;
+  table: HTMLElement;
+  section: HTMLElement;
 }
 
 type TinySizes = typeof import("./learn/tiny_transformer.js").TINY_SIZES;
@@ -1148,6 +1333,9 @@ interface Trainer {
   losses: number[];
   random(): number;
   running: number; // the frame that was asked for, or 0
+  task: number;
+  letters: number[];
+  tasks: HTMLElement;
   button: HTMLButtonElement;
   again: HTMLButtonElement;
   status: HTMLElement;

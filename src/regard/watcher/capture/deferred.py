@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
 from typing import TYPE_CHECKING, Any, Protocol
 
 from regard.engine.tensors import in_host_memory
-from regard.errors import BackendError
+from regard.errors import BackendError, NotFiniteError
 from regard.watcher.capture.model_call import ModelCall
 from regard.watcher.capture.records import LayerRecord, Pending
 from regard.watcher.capture.segments import Segment
@@ -86,10 +87,21 @@ class DeviceQueue:
         """Synchronise with the device once, and raise the error of the first check that fails."""
         self.checks = [check for check in self.checks if not check.passed]
         for check, passed in zip(self.checks, _results(self.checks), strict=True):
-            if not passed:
-                check.raise_error()
             check.passed = True
+            if not passed:
+                self._fail(check)
         self.checks = []
+
+    @staticmethod
+    def _fail(check: DeferredCheck) -> None:
+        """Raise the error of a check; nan is the program's own, and is said by a warning."""
+        try:
+            check.raise_error()
+        except NotFiniteError as error:
+            warnings.warn(f"watch cannot show every layer: {error}", UserWarning, stacklevel=2)
+        except BackendError:
+            check.passed = False
+            raise
 
     def _shrink(self) -> None:
         """Resolve the oldest until half is free, since every resolving synchronises."""
@@ -126,7 +138,7 @@ class PendingSteps:
     call: ModelCall | None = None
 
     def fits(self, call: ModelCall, segments: list[Segment]) -> bool:
-        if call.bias is not None or call.query.shape[2] != 1:
+        if call.bias is not None or call.has_sinks or call.query.shape[2] != 1:
             return False
         before, now = ([x.sentences for x in some] for some in (self.first, segments))
         same = not before or now == before

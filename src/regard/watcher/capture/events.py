@@ -325,6 +325,11 @@ def _operator_mode() -> Any:
 
         supports_higher_order_operators = True  # flex attention is one
 
+        @classmethod
+        def _should_skip_dynamo(cls) -> bool:
+            """Keep torch from importing its compiler at the first operator, which takes seconds."""
+            return False
+
         def __init__(self, look: Callable[[Any, Any, Any, Any], None]) -> None:
             super().__init__()
             self.look = look
@@ -354,12 +359,14 @@ def _operator_mode() -> Any:
 def attention_events(
     take: Callable[[AttentionEvent], None],
     embedded: Callable[[torch.Tensor, torch.Tensor], None] | None = None,
+    handwritten: HandwrittenAttention | None = None,
 ) -> Iterator[None]:
     """Call ``take`` with every attention of the block, on this thread.
 
     ``embedded`` gets the table and the indices of every embedding: the tokens of a text.
+    ``handwritten`` follows the weights that a program computes itself.
     """
-    handwritten = HandwrittenAttention()
+    handwritten = handwritten or HandwrittenAttention()
 
     def look(function: Any, arguments: Any, keywords: Any, result: Any) -> None:
         if embedded is not None and getattr(function, "_name", "") == "aten::embedding":

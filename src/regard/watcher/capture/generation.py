@@ -41,6 +41,7 @@ class FollowedGeneration:
     thread: int = field(default_factory=threading.get_ident)
     beams: int = 0
     levels: list[BeamLevel] = field(default_factory=list, repr=False)
+    first_run: int = 0  # of the search
     draft_start: int | None = None
     reordering: bool = False
 
@@ -84,7 +85,10 @@ class FollowedGeneration:
     def finish_beams(self, paths: list[list[int]]) -> None:
         """Leave the records of the sequences that a search returns, by their beam of each step."""
         run = self._flushed_run()
-        if run is None or not self.levels:
+        if run is None:
+            return
+        if not self.levels:
+            self._take_leaves(run, paths)
             return
         leaves = [(*self.levels[len(x) - 1], x[-1]) for x in paths]
         first_records, first_tokens = self.levels[0]
@@ -102,6 +106,34 @@ class FollowedGeneration:
             if part not in first_tokens and len(of_part) in prompts:
                 run.tokens[part] = _repeated(of_part, len(leaves))
         run.closed = True
+
+    def _take_leaves(self, run: ForwardRun, paths: list[list[int]]) -> None:
+        """As above without a cache: every step read all tokens, and is a text of its own."""
+        runs = self.recorder.runs
+        leaves = [(runs[self.first_run + len(x) - 1], x[-1]) for x in paths]
+        if any(len(some) <= row for leaf, row in leaves for some in leaf.records.values()):
+            return  # layers that saw something else than the beams
+        for layer in run.records:
+            run.records[layer] = [leaf.records[layer][row].complete() for leaf, row in leaves]
+        for part in run.tokens:
+            run.tokens[part] = [leaf.tokens[part][row] for leaf, row in leaves]
+        first = runs[self.first_run]
+        for layer, of_layer in first.records.items():  # an encoder ran once
+            if layer not in run.records:
+                run.records[layer] = _repeated(of_layer, len(leaves))
+        for part, of_part in first.tokens.items():
+            if part not in run.tokens:
+                run.tokens[part] = _repeated(of_part, len(leaves))
+        run.prompts = {x: _repeated(given, len(leaves)) for x, given in first.prompts.items()}
+        run.closed = True
+
+    def begin_beams(self, beams: int) -> None:
+        """Follow a beam search; its first step may be in the text that an encoder began."""
+        runs = self.recorder.runs
+        begun = bool(runs) and all(
+            x.part.split()[0] in ("encoder", "vision") for x in runs[-1].records
+        )
+        self.beams, self.levels, self.first_run = beams, [], len(runs) - begun
 
     def records(self, run: ForwardRun, layer: LayerKey, number: int) -> list[LayerRecord]:
         """The records of a layer, made where there are none; stepped ones where it is a draft."""
@@ -219,7 +251,7 @@ def _beam_search(model: Any, original: Callable[..., Any], *arguments: Any, **op
         )
     as_dict, config.return_dict_in_generate = config.return_dict_in_generate, True
     for follower in followers:
-        follower.beams, follower.levels = config.num_beams, []
+        follower.begin_beams(config.num_beams)
     try:
         output = original(model, *arguments, **options)
         paths = [[x for x in path if x >= 0] for path in output.beam_indices.tolist()]

@@ -7,6 +7,7 @@ dropout, to a matrix product that sums over the axis of the softmax.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -77,6 +78,8 @@ class HandwrittenAttention:
         self._dropout_masks: dict[int, Any] = {}
         self._multiplied: set[int] = set()
         self._serial = 0
+        self.unrecorded: dict[int, str] = {}  # softmaxes that met no value yet, by their module
+        self.place: Callable[[], str] = str
 
     def follow(self, name: str, arguments: tuple[Any, ...], result: Any) -> torch.Tensor | None:
         """Take note of an operator; the weights (..., q, k) where it multiplies some with a value.
@@ -86,6 +89,8 @@ class HandwrittenAttention:
         """
         if name in SOFTMAX:
             self._serial += 1
+            if getattr(result, "ndim", 0) > 2:  # with fewer axes it is no attention of a batch
+                self.unrecorded[self._serial] = self.place()
             self._remember(result, WeightStorage.from_tensor(result, arguments[1], self._serial))
         elif name in ELEMENTWISE:
             self._carry(name, arguments, result)
@@ -135,6 +140,7 @@ class HandwrittenAttention:
             weights = self._weights(factor, entry, rows, keys, stride)
             if weights is not None:
                 self._multiplied.add(entry.serial)
+                self.unrecorded.pop(entry.serial, None)
                 return weights
         return None
 

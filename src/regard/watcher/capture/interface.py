@@ -1,31 +1,30 @@
 """The attention interface of transformers as a source of events for the recorder.
 
-An attention function and a mask function are registered while a recorder is active: without a mask
-function of that name transformers would silently pass no mask at all. A config may name 'regard'
-while its model is not watched (two models may share one, another thread may use the model); it then
-gets the model's own attention.
+While a recorder is active, what the interface hands out is wrapped: an attention function is called
+as it is, and its arguments are observed beside it; a mask function too, and its arguments describe
+the mask. The model keeps its configuration, its masks and its kernels, and sees nothing of it.
 """
 
 from __future__ import annotations
 
+import functools
 import threading
 import warnings
 import weakref
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, TypeVar
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 
 from regard.errors import BackendError
 from regard.watcher.capture.deferred import PendingSteps
-from regard.watcher.capture.masks import MaskSpec, describe_mask
+from regard.watcher.capture.masks import followed_masks, latest_masks
 from regard.watcher.capture.model_call import ModelCall, prove
 from regard.watcher.capture.modules import (
     Forwards,
-    all_modules,
     in_backward,
     is_traced,
-    module_config,
+    named_modules,
 )
 from regard.watcher.capture.numbering import CallRelation, LayerCall, LayerNumbering, is_cross
 from regard.watcher.capture.observation import OutputBuffer
@@ -43,10 +42,7 @@ if TYPE_CHECKING:
     from regard.watcher.changes.rerun import RunCapture
 
 
-IMPLEMENTATION = "regard"  # the name of the attention that is registered with transformers
 LAYER_COUNT_NAMES = ("num_hidden_layers", "decoder_layers", "num_layers")
-MAX_REMEMBERED_MASKS = 8  # of a thread: a model has a few kinds of masks in a forward
-Call = TypeVar("Call", bound=ModelCall)
 
 
 class InterfaceSource:
@@ -62,7 +58,6 @@ class InterfaceSource:
     def __init__(self, model: Any, holder: Any, options: Options) -> None:
         self.model, self.holder, self.options = model, holder, options
         self.reference: weakref.ref[Recorder] | None = None
-        self.configs: list[Any] = []  # those that are patched
         self.intervention: ModelIntervention | None = None
         self.capture: RunCapture | None = None
         self.outcome: Experiment | None = None
@@ -80,6 +75,7 @@ class InterfaceSource:
             cleanup.callback(self._detach)
             for remove_hook in self.forwards.attach():
                 cleanup.callback(remove_hook)
+            cleanup.enter_context(followed_masks())
             install(self)
             cleanup.callback(remove, self)
             yield
@@ -93,6 +89,21 @@ class InterfaceSource:
     @property
     def ran(self) -> bool:
         return self.forwards.count > 0
+
+    @property
+    def unrecorded(self) -> tuple[str, ...]:
+        """Paths of attention modules of torch, which do not attend through the interface."""
+        import torch
+
+        return tuple(
+            path
+            for path, module in named_modules(self.model)
+            if isinstance(module, torch.nn.MultiheadAttention)
+        )
+
+    @property
+    def ran_elsewhere(self) -> bool:
+        return self.forwards.elsewhere
 
     @property
     def stacks_layers(self) -> bool:
@@ -110,16 +121,6 @@ class InterfaceSource:
     @property
     def watched_layers(self) -> int:
         return self.layers if self.options.layers is None else len(self.options.layers)
-
-    @property
-    def checkpoints(self) -> bool:
-        """Whether layers are computed again for gradients, by gradient checkpointing."""
-        import torch
-
-        return torch.is_grad_enabled() and any(
-            module.training and getattr(module, "gradient_checkpointing", False)
-            for module in self.model.modules()
-        )
 
     def locate(self, call: ModelCall) -> LayerCall | None:
         """The layer of a call; None where it is not recorded."""
@@ -142,30 +143,24 @@ class InterfaceSource:
         if self.probe is not None:
             self.probe(call, layer_key, segments)
         run = self._run(layer_key, segments, call)
-        proven, result = layer_key in self._proven, None
+        proven = layer_key in self._proven
         if proven and self._can_defer(run, layer_key, call, segments):
             self._defer(run, layer_key, call, segments)
             return call.own()
-        if call.prefers_own:
-            *result, call = call.own_with_logsumexp()
+        own, weights, call = call.own_with_logsumexp()
         recorder.flush(run, layer_key)
         # Every row's log-sum-exp of the own kernel is compared: no output is needed for a proof.
-        compared = result is not None and (proven or call.has_logsumexp)
-        output = None if compared else OutputBuffer(call)
+        compared = call.has_logsumexp or call.weights is not None
+        output = None if proven or compared else OutputBuffer(call)
         for segment in segments:
             self._record(run, layer_key, call, segment, output)
-            if output is not None and result is None:
-                output.put_padding(segment)
-        if output is not None and not proven:
-            self._prove(call, output, segments, layer_key, None if result is None else result[0])
+        if output is not None and output.complete:
+            self._prove(call, output, segments, layer_key, own)
         self._proven.add(layer_key)
         recorder.report_progress(layer_key)
-        if result is not None:
-            return result[0], result[1]
-        assert output is not None  # it is made where there is no result
-        return output.tensor, None
+        return own, weights
 
-    def as_cross(self, call: Call, layer_call: LayerCall) -> Call:
+    def as_cross(self, call: ModelCall, layer_call: LayerCall) -> ModelCall:
         """The call; of cross attention with the real queries of the decoder's sentences."""
         if layer_call.layer.part.split()[0] != "cross":
             return call
@@ -197,7 +192,7 @@ class InterfaceSource:
         output: OutputBuffer,
         segments: list[Segment],
         layer_key: LayerKey,
-        own: torch.Tensor | None,
+        own: torch.Tensor,
     ) -> None:
         try:
             prove(call, output.tensor, real_rows(segments, output.shape[0]), str(layer_key), own)
@@ -284,7 +279,7 @@ class InterfaceSource:
         if run.closed:
             return True
         # After padding on the right a sentence does not go on where it ended.
-        gaps = isinstance(call.mask, MaskSpec) and call.mask.real_bk is not None
+        gaps = call.spec is not None and call.spec.real_bk is not None
         if call.cross or self.recorder.generation.draft_start is not None:
             return False
         pending = len(run.pending_steps.get(layer_key, PendingSteps()).queries)
@@ -311,118 +306,77 @@ def _count_layers(model: Any) -> int:
     return max([number for number in counts if isinstance(number, int)] or [1])
 
 
-@dataclass
-class PatchedConfig:
-    """A config whose attention is set to 'regard', with its former value."""
-
-    config: Any
-    before: str
-    users: int = 0
-
-
-class ReplacedName(str):
-    """The name 'regard' in a config; a copy of the config gets the former name back."""
-
-    before: str
-
-    @classmethod
-    def from_former(cls, before: str) -> ReplacedName:
-        name = cls(IMPLEMENTATION)
-        name.before = before
-        return name
-
-    def __copy__(self) -> str:
-        return self.before
-
-    def __deepcopy__(self, memo: dict[int, Any]) -> str:
-        return self.before
-
-    def __reduce_ex__(self, protocol: Any) -> Any:
-        return str, (self.before,)
-
-
-_thread = threading.local()  # ``masks``: descriptions of the latest masks left to a kernel
 _lock = threading.RLock()
 _sources: list[InterfaceSource] = []
-_configs: dict[int, PatchedConfig] = {}
+_replaced = ExitStack()
 
 
 def install(source: InterfaceSource) -> None:
-    """Register with transformers at the first source, and patch the model's configs."""
-    from transformers import AttentionInterface, AttentionMaskInterface
-
+    """Let a source observe; the first one wraps what the interface of transformers hands out."""
     with _lock:
         if not _sources:
-            AttentionInterface.register(IMPLEMENTATION, attend)
-            AttentionMaskInterface.register(IMPLEMENTATION, registered_mask)
+            _wrap_interface()
         _sources.append(source)
-        source.configs = list(attention_configs(source.holder))
-        for config in source.configs:
-            entry = _configs.setdefault(
-                id(config), PatchedConfig(config, config._attn_implementation_internal)
-            )
-            entry.users += 1
-            config._attn_implementation_internal = ReplacedName.from_former(entry.before)
 
 
 def remove(source: InterfaceSource) -> None:
-    """Restore the configs that were patched; the last source removes the registration."""
-    from transformers import AttentionInterface, AttentionMaskInterface
-
+    """Let a source observe no more; the last one leaves the interface as it was."""
     with _lock:
         _sources.remove(source)
-        for config in source.configs:
-            entry = _configs[id(config)]
-            entry.users -= 1
-            if entry.users == 0:
-                config._attn_implementation_internal = entry.before
-                del _configs[id(config)]
         if not _sources:
-            AttentionInterface._global_mapping.pop(IMPLEMENTATION, None)
-            AttentionMaskInterface._global_mapping.pop(IMPLEMENTATION, None)
-            _thread.masks = []
+            _replaced.close()
 
 
-def attention_configs(model: Any) -> Iterator[Any]:
-    """Every config that an attention of this model may read, each once."""
-    from transformers import PreTrainedConfig
+def _wrap_interface() -> None:
+    """Wrap the functions that transformers gives out by name, and the eager one of a model."""
+    from transformers import AttentionInterface
 
-    configs: dict[int, Any] = {}
-    queue = [module_config(module) for module in all_modules(model)]
-    while queue:
-        config = queue.pop()
-        if isinstance(config, PreTrainedConfig) and id(config) not in configs:
-            configs[id(config)] = config
-            queue += [getattr(config, name, None) for name in config.sub_configs]
-    yield from configs.values()
+    find, choose = AttentionInterface.__getitem__, AttentionInterface.get_interface
+
+    def get_interface(interface: Any, name: str, default: Callable[..., Any]) -> Any:
+        return _watched_attention(choose(interface, name, default), name)
+
+    AttentionInterface.__getitem__ = lambda own, name: _watched_attention(find(own, name), name)
+    AttentionInterface.get_interface = get_interface
+    _replaced.callback(delattr, AttentionInterface, "__getitem__")  # it is that of its base class
+    _replaced.callback(setattr, AttentionInterface, "get_interface", choose)
 
 
-def attend(
-    module: Any,
-    query: torch.Tensor,
-    key: torch.Tensor,
-    value: torch.Tensor,
-    attention_mask: Any,
-    **options: Any,
-) -> tuple[torch.Tensor, Any]:
-    """The attention function that is registered with transformers: output (b, q, h, d)."""
-    before = _former_implementation(module)
-    call = _described(ModelCall(module, query, key, value, attention_mask, options, before))
+def _watched_attention(function: Callable[..., Any], name: str | None) -> Callable[..., Any]:
+    """An attention function that is called as it is, and observed where its model is watched."""
+    if hasattr(function, "__watched__"):
+        return function
+
+    @functools.wraps(function)
+    def attend(
+        module: Any, query: Any, key: Any, value: Any, attention_mask: Any = None, **options: Any
+    ) -> Any:
+        call = ModelCall(
+            module, query, key, value, attention_mask, options, name or "eager", function
+        )
+        return observe_call(call)
+
+    attend.__watched__ = True  # type: ignore[attr-defined]
+    return attend
+
+
+def observe_call(call: ModelCall) -> tuple[torch.Tensor, Any]:
+    """The output (b, q, h, d) of the model's own attention and its weights, observed beside it."""
     if in_backward() or is_traced():
         return call.own()
+    call = _described(call)
     if any(source.intervention is not None for source in _sources):
         return attend_changed(call, _sources), None
     located = [(source, source.locate(call)) for source in _sources]
     takers = [(source, layer_call) for source, layer_call in located if layer_call is not None]
     if not takers:
         return call.own()
-    call.check()
     outputs = [
         source.take(source.as_cross(call, layer_call), layer_call) for source, layer_call in takers
     ]
     output, weights = outputs[-1]
-    if weights is None and options.get("output_attentions"):
-        _warn_of_no_weights(before)
+    if weights is None and call.options.get("output_attentions"):
+        _warn_of_no_weights(call.implementation)
     return output, weights
 
 
@@ -433,49 +387,25 @@ def _warn_of_no_weights(implementation: str) -> None:
         "outside: read them from watch, as in seen[0].map, or load the model with "
         "attn_implementation='eager'.",
         UserWarning,
-        stacklevel=3,
+        stacklevel=4,
     )
 
 
-def registered_mask(**arguments: Any) -> Any:
-    """The mask function that is registered with transformers: a description, or the mask itself.
-
-    Layers that gradient checkpointing computes again may do so after the block, when nothing can
-    read a description any more.
-    """
-    mask = describe_mask(**arguments)
-    if is_traced() or any(source.checkpoints for source in _sources):
-        return mask.tensor
-    if mask.is_left_to_kernel:  # models ask whether a mask is None
-        _thread.masks = [*_latest_masks()[1 - MAX_REMEMBERED_MASKS :], mask]
-        return None
-    return mask
-
-
-def _latest_masks() -> list[MaskSpec]:
-    """Descriptions of the latest masks of this thread that were left to a kernel."""
-    masks: list[MaskSpec] = getattr(_thread, "masks", [])
-    return masks
-
-
 def _described(call: ModelCall) -> ModelCall:
-    """The call with the description of a mask that was left to its kernel, if that is known."""
-    if call.mask is not None:
-        return call
+    """The call with the description of its mask, if that is known."""
     sentences, queries, keys = call.query.shape[0], call.query.shape[2], call.key.shape[2]
-    masks = [x for x in _latest_masks() if x.shape[:3] == (sentences, 1, queries)]
+    if call.mask is not None:
+        spec = latest_masks.described(call.mask)
+        if spec is None and getattr(call.mask, "ndim", 0) == 4:
+            spec = latest_masks.of_sizes(call.mask.shape[0], *call.mask.shape[2:])
+            spec = spec and replace(spec, changed=True)
+        return replace(call, spec=spec)
+    masks = latest_masks.left_to_kernel(sentences, queries)
     of_size = [mask for mask in masks if mask.shape[3] == keys]
     # A decoder that attends to more keys than it made a mask for is refused, by its sizes.
     cached = call.causal and queries < keys and not is_cross(call.module, "")
     for mask in (of_size or (masks if cached else []))[-1:]:
-        causal = call.causal and call.implementation != "eager"
-        return replace(call, mask=mask.as_kernel_computes(causal))
+        if call.implementation in ("sdpa", "eager"):
+            mask = mask.as_kernel_computes(call.causal and call.implementation == "sdpa")
+        return replace(call, spec=mask)
     return call
-
-
-def _former_implementation(module: Any) -> str:
-    """The model's own attention implementation."""
-    entry = _configs.get(id(getattr(module, "config", None)))
-    if entry is None:
-        entry = next(iter(_configs.values()), None)
-    return (entry.before if entry is not None else None) or "sdpa"

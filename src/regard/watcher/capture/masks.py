@@ -1,18 +1,25 @@
-"""The mask of a Hugging Face model as a description, so that nothing of size n x n is made.
+"""Descriptions of the masks of a Hugging Face model: bands and padding instead of matrices.
 
-transformers calls a registered function for the mask, once a forward. It returns the arguments of
-the mask instead of a tensor; the attention function reads them.
+The functions that make masks are followed while a model is watched. What they return goes to the
+model as it is; their arguments say what it hides, so that facts need no matrix.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import functools
+import sys
+import threading
+import weakref
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
+
+from regard.watcher.capture.modules import is_traced
 
 if TYPE_CHECKING:
     import torch
@@ -22,65 +29,20 @@ Band = tuple[int | None, int | None]
 
 @dataclass(frozen=True, eq=False)
 class MaskSpec:
-    """The mask of one forward as its arguments, without the matrix.
+    """The mask of one forward as the arguments from which transformers made it.
 
-    Queries have positions from ``query_start`` on, keys from ``key_start`` on; ``arguments`` are
-    those of transformers, from which the model's own mask can be made.
+    Queries have positions from ``query_start`` on, keys from ``key_start`` on. Where a model
+    ``changed`` the mask that was made, as one with an indexer does, padding and positions are known
+    from here, and what is hidden from the tensor itself.
     """
 
     arguments: dict[str, Any] = field(repr=False)
-    made: dict[str, Any] = field(default_factory=dict, repr=False)
-
-    ndim = 4  # some models read it before they pass a mask on
+    changed: bool = False
 
     @property
     def shape(self) -> tuple[int, int, int, int]:
         a = self.arguments
         return (int(a["batch_size"]), 1, int(a["q_length"]), int(a["kv_length"]))
-
-    @property
-    def needs_no_matrix(self) -> bool:
-        """Whether torch's own attention needs no matrix: nothing is padding, and a plain band."""
-        aligned = self.query_start == 0 or self.shape[2] == 1
-        return self.real_bk is None and self.band in ((None, 0), (None, None)) and aligned
-
-    @property
-    def tensor(self) -> Any:
-        """The model's own mask, for a model that computes with it; None where it has none."""
-        return self.own(self.implementation)
-
-    @classmethod
-    def __torch_function__(
-        cls, function: Any, types: Any, arguments: Any = (), keywords: Any = None
-    ) -> Any:
-        """A function of torch on a mask is one on the model's own; adding none adds nothing."""
-        import torch
-
-        def made(argument: Any) -> Any:
-            if isinstance(argument, list | tuple):  # torch.cat takes several
-                return type(argument)(map(made, argument))
-            if not isinstance(argument, MaskSpec):
-                return argument
-            return torch.zeros(()) if argument.tensor is None else argument.tensor
-
-        named = {name: made(x) for name, x in (keywords or {}).items()}
-        with torch._C.DisableTorchFunctionSubclass():
-            return function(*map(made, arguments), **named)
-
-    def __getattr__(self, name: str) -> Any:
-        if name.startswith("__"):
-            raise AttributeError(name)
-        return getattr(self.tensor, name)
-
-    def __getitem__(self, index: Any) -> Any:
-        return self.tensor[index]
-
-    def __invert__(self) -> Any:
-        return ~self.tensor
-
-    def contiguous(self) -> MaskSpec:
-        """The mask itself; ``generate`` calls this on a mask that it prepares."""
-        return self
 
     @property
     def query_start(self) -> int:
@@ -105,25 +67,8 @@ class MaskSpec:
         """(left, right) as in ``window``; None where the rule is of another kind."""
         return mask_band(self.arguments["mask_function"])
 
-    @property
-    def implementation(self) -> str:
-        name = getattr(self.arguments.get("config"), "_attn_implementation", None)
-        return getattr(name, "before", None) or "sdpa"
-
-    @property
-    def is_left_to_kernel(self) -> bool:
-        """Whether the model's own mask is None: nothing is padding, and a kernel hides the rest."""
-        band, keys = self.band, self.shape[3]
-        if band is None or self.real_bk is not None:
-            return False
-        reaches_all = band[0] is None or band[0] >= keys - 1
-        rule = {0: "allow_is_causal_skip", None: "allow_is_bidirectional_skip"}.get(band[1])
-        if not reaches_all or rule is None or not self.arguments.get(rule, band[1] == 0):
-            return False
-        return self.own(self.implementation) is None
-
     def as_kernel_computes(self, causal: bool) -> MaskSpec:
-        """The description of what a kernel hides that is given no mask.
+        """The description of what a kernel of torch hides that is given no mask.
 
         The one query of a decode step sees every key, and none is after it.
         """
@@ -133,7 +78,7 @@ class MaskSpec:
         rule = masking_utils.bidirectional_mask_function
         if causal if self.shape[2] > 1 else ordered:
             rule = masking_utils.causal_mask_function
-        return MaskSpec(self.arguments | {"mask_function": rule}, {self.implementation: None})
+        return MaskSpec(self.arguments | {"mask_function": rule})
 
     def rule(self, sentence: int) -> Callable[[NDArray[np.intp], NDArray[np.intp]], Any]:
         """The mask function of one sentence for positions of queries and keys, as regard's mask."""
@@ -153,49 +98,101 @@ class MaskSpec:
 
         return visible
 
-    def own(self, implementation: str) -> Any:
-        """The mask as the model's own attention takes it, made once."""
-        from transformers.masking_utils import ALL_MASK_ATTENTION_FUNCTIONS
-
-        if implementation not in self.made:
-            make = ALL_MASK_ATTENTION_FUNCTIONS[implementation]
-            self.made[implementation] = make(**self.arguments)
-        return self.made[implementation]
-
     def dense(self) -> torch.Tensor:
-        """The mask as a matrix of bool, (b, 1, q, k), made once; True where a key is visible."""
-        from transformers.masking_utils import ALL_MASK_ATTENTION_FUNCTIONS
+        """The mask as a matrix of bool, (b, 1, q, k); True where a key is visible."""
+        from transformers.masking_utils import sdpa_mask
 
-        if "dense" not in self.made:
-            skips = {"allow_is_causal_skip": False, "allow_is_bidirectional_skip": False}
-            self.made["dense"] = ALL_MASK_ATTENTION_FUNCTIONS["sdpa"](**self.arguments | skips)
-        return cast("torch.Tensor", self.made["dense"])
-
-    def own_rows(self, implementation: str, rows: list[int]) -> torch.Tensor:
-        """The model's own mask for a few rows of queries alone, (b, 1, rows, k), made once."""
-        import torch
-        from transformers.masking_utils import ALL_MASK_ATTENTION_FUNCTIONS
-
-        name = f"{implementation} {rows}"
-        if name not in self.made:
-            make = ALL_MASK_ATTENTION_FUNCTIONS[implementation]
-            skips = {"allow_is_causal_skip": False, "allow_is_bidirectional_skip": False}
-            each = [
-                make(**self.arguments | skips | {"q_length": 1, "q_offset": self.query_start + row})
-                for row in rows
-            ]
-            self.made[name] = torch.cat(each, dim=2)
-        return cast("torch.Tensor", self.made[name])
+        skips = {"allow_is_causal_skip": False, "allow_is_bidirectional_skip": False}
+        return cast("torch.Tensor", sdpa_mask(**self.arguments | skips))
 
 
-def describe_mask(**arguments: Any) -> MaskSpec:
-    """The mask function that is registered with transformers."""
-    mask = arguments.get("attention_mask")
-    if isinstance(mask, MaskSpec):
-        return mask
-    # A cache of fixed size gives a tensor that it goes on counting with: its number is needed now.
-    starts = {name: int(arguments.get(name, 0)) for name in ("q_offset", "kv_offset")}
-    return MaskSpec(arguments | starts)
+MAX_REMEMBERED_MASKS = 8  # of a thread: a model has a few kinds of masks in a forward
+
+
+class LatestMasks(threading.local):
+    """The latest masks that transformers made on a thread, each with its description.
+
+    A mask is held by a weak reference, and is None where it was left to a kernel.
+    """
+
+    def __init__(self) -> None:
+        self._made: list[tuple[Any, MaskSpec]] = []
+
+    def add(self, mask: Any, arguments: dict[str, Any]) -> None:
+        # A cache of fixed size gives a tensor that it goes on counting with: its number now.
+        starts = {name: int(arguments.get(name, 0)) for name in ("q_offset", "kv_offset")}
+        reference = None if mask is None else weakref.ref(mask)
+        entry = reference, MaskSpec(arguments | starts)
+        self._made = [*self._made[1 - MAX_REMEMBERED_MASKS :], entry]
+
+    def clear(self) -> None:
+        self._made = []
+
+    def described(self, mask: Any) -> MaskSpec | None:
+        """The description of this very mask."""
+        known = (spec for made, spec in reversed(self._made) if made and made() is mask)
+        return next(known, None)
+
+    def left_to_kernel(self, sentences: int, queries: int) -> list[MaskSpec]:
+        """Descriptions of masks that are None, for so many sentences and queries."""
+        return [
+            spec
+            for made, spec in self._made
+            if made is None and spec.shape[:3] == (sentences, 1, queries)
+        ]
+
+    def of_sizes(self, sentences: int, queries: int, keys: int) -> MaskSpec | None:
+        """The latest mask for so many queries and keys, which a model made its own from."""
+        same = (x for _, x in reversed(self._made) if x.shape[2:] == (queries, keys))
+        return next((x for x in same if sentences in (1, x.shape[0])), None)
+
+
+latest_masks = LatestMasks()
+_lock = threading.RLock()
+_followers = 0
+_replaced = ExitStack()
+
+
+@contextmanager
+def followed_masks() -> Iterator[None]:
+    """Remember the arguments of every mask that transformers makes inside the block."""
+    global _followers
+    if "transformers" not in sys.modules:
+        yield
+        return
+    with _lock:
+        if not _followers:
+            _follow()
+        _followers += 1
+    try:
+        yield
+    finally:
+        with _lock:
+            _followers -= 1
+            if not _followers:
+                _replaced.close()
+                latest_masks.clear()
+
+
+def _follow() -> None:
+    from transformers import AttentionMaskInterface
+
+    find = AttentionMaskInterface.__getitem__
+
+    def followed(interface: Any, name: str) -> Callable[..., Any]:
+        function = find(interface, name)
+
+        @functools.wraps(function)
+        def make(*arguments: Any, **keywords: Any) -> Any:
+            mask = function(*arguments, **keywords)
+            if not arguments and not is_traced():
+                latest_masks.add(mask, keywords)
+            return mask
+
+        return make
+
+    AttentionMaskInterface.__getitem__ = followed
+    _replaced.callback(delattr, AttentionMaskInterface, "__getitem__")
 
 
 def mask_band(function: Callable[..., Any]) -> Band | None:

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 from regard.engine.tensors import in_host_memory, index_like
 from regard.errors import BackendError
@@ -16,19 +15,19 @@ if TYPE_CHECKING:
     import torch
 
 
-UNSUPPORTED_OPTIONS = (
-    "s_aux",
-    "sinks",
-)  # arguments that change the weights in ways observe does not know
+SINK_OPTIONS = ("s_aux", "sinks")  # columns of the softmax that have no key
 
 
 @dataclass(frozen=True)
 class ModelCall:
     """Arguments of a call: query (b, h, q, d), key and value (b, h_kv, k, d), mask and options.
 
-    ``implementation`` is the model's own attention. ``rows`` are the unpadded queries of each
-    sentence in cross attention, whose mask describes the keys alone. ``logsumexp`` (b, h, q) is the
-    natural one of the kernel that attended, where it returned one.
+    ``attend`` is the model's own attention function, ``implementation`` its name, and ``spec`` says
+    what the mask hides, where that is known. ``rows`` are the unpadded queries of each sentence in
+    cross attention, whose mask describes the keys alone. ``logsumexp`` (b, h, q) is the natural one
+    of the kernel that attended, where it returned one; ``weights`` (b, h, q, k) are given where
+    only they say what was computed. ``output`` (b, q, h, d) is given where something was changed
+    in it.
     """
 
     module: Any = field(repr=False)
@@ -38,10 +37,18 @@ class ModelCall:
     mask: Any = field(repr=False)
     options: dict[str, Any] = field(repr=False)
     implementation: str = "sdpa"
+    attend: Callable[..., Any] | None = field(default=None, repr=False)
+    spec: MaskSpec | None = field(default=None, repr=False)
     cross: bool = False
     rows: list[slice] | None = None
     logsumexp: torch.Tensor | None = field(default=None, repr=False)
     own_logsumexp: torch.Tensor | None = field(default=None, repr=False)
+    weights: torch.Tensor | None = field(default=None, repr=False)
+    output: torch.Tensor | None = field(default=None, repr=False)
+
+    @property
+    def has_sinks(self) -> bool:
+        return any(self.options.get(name) is not None for name in SINK_OPTIONS)
 
     @property
     def has_logsumexp(self) -> bool:
@@ -74,49 +81,17 @@ class ModelCall:
         return "merged" in type(self.module).__name__.lower()
 
     @property
-    def must_be_own(self) -> bool:
-        """Whether the output has to come from the model's own attention: gradients and dropout."""
-        import torch
-
-        tensors = (self.query, self.key, self.value)
-        learning = torch.is_grad_enabled() and any(x.requires_grad for x in tensors)
-        return learning or bool(self.options.get("dropout"))
-
-    @property
-    def prefers_own(self) -> bool:
-        """Whether the model's own attention computes the output, the same to the bit.
-
-        It does unless it needs a mask or weights of n x n above MAX_OWN_BYTES, where regard's own
-        attention saves their memory.
-        """
-        return self.must_be_own or self._own_bytes() <= MAX_OWN_BYTES
-
-    def _own_bytes(self) -> int:
-        """Bytes that the model's own attention takes for what is n x n and not there yet."""
-        sentences, heads, queries, _ = self.query.shape
-        cells = int(sentences * queries * self.key.shape[2])
-        if self.implementation == "eager":
-            return 4 * int(heads) * cells
-        plain = not isinstance(self.mask, MaskSpec) or self.mask.needs_no_matrix
-        return 0 if plain else cells
-
-    def check(self) -> None:
-        """Raise where an option changes the weights in a way that observe has no argument for."""
-        for name in UNSUPPORTED_OPTIONS:
-            if self.options.get(name) is not None:
-                raise BackendError(
-                    f"{type(self.module).__name__} passes {name!r} to its attention, which regard "
-                    "does not know: its weights would be wrong, so watch shows none."
-                )
+    def group(self) -> int:
+        """How many heads share a key."""
+        return int(self.query.shape[1] // self.key.shape[1])
 
     def own(self) -> tuple[torch.Tensor, Any]:
         """The model's own attention: output (b, q, h, d), and its weights or None."""
-        mask = self.mask
-        if isinstance(mask, MaskSpec):
-            mask = mask.own(self.implementation)
-        attend = own_function(self.module, self.implementation)
-        output, weights = attend(
-            self.module, self.query, self.key, self.value, mask, **self.options
+        if self.output is not None:
+            return self.output, None
+        assert self.attend is not None  # only calls that operators were seen of have none
+        output, weights = self.attend(
+            self.module, self.query, self.key, self.value, self.mask, **self.options
         )
         return output, weights
 
@@ -124,11 +99,13 @@ class ModelCall:
         """The model's own output and weights, and this call with its kernel's log-sum-exp.
 
         On a device facts follow from it, which saves a pass over the keys. On the CPU it is
-        compared with the engine's, which is float64.
+        compared with the engine's, which is float64. With sinks the weights themselves are taken.
         """
         events: list[AttentionEvent] = []
         with attention_events(events.append):
             output, weights = self.own()
+        if self.has_sinks:
+            return output, weights, replace(self, weights=self._weights_with_sinks(events))
         # A model that attends twice in one call of its interface has one for each.
         logsumexp = events[0].logsumexp if len(events) == 1 else None
         if logsumexp is None or logsumexp.shape != self.query.shape[:3]:
@@ -137,8 +114,20 @@ class ModelCall:
             return output, weights, replace(self, own_logsumexp=logsumexp)
         return output, weights, replace(self, logsumexp=logsumexp)
 
+    def _weights_with_sinks(self, events: list[AttentionEvent]) -> torch.Tensor:
+        """Weights of a softmax with sinks; BackendError where a kernel keeps them to itself."""
+        shape = (*self.query.shape[:3], self.key.shape[2])
+        made = [x.weights for x in events if x.weights is not None and x.weights.shape == shape]
+        if len(made) != 1:
+            raise BackendError(
+                f"{type(self.module).__name__} has sinks in its softmax, and its "
+                f"{self.implementation!r} attention does not show its weights: load the model with "
+                "attn_implementation='eager'."
+            )
+        return made[0]
+
     def some_rows(self, rows: list[int]) -> ModelCall:
-        """The same call for a few queries, with the rows of its mask."""
+        """The same call for a few queries, with the rows of its mask, and without dropout."""
         import torch
 
         at = index_like(rows, self.query)
@@ -146,36 +135,17 @@ class ModelCall:
         options = self.options | {"dropout": 0.0}
         if self.bias is not None:
             options["position_bias"] = self.bias[:, :, at]
-        if isinstance(mask, MaskSpec):
-            mask = mask.own_rows(self.implementation, rows)
-        elif mask is not None:
+        if isinstance(mask, torch.Tensor) and mask.ndim == 4:
             mask = mask[:, :, at] if mask.shape[2] > 1 else mask
         elif self.causal and self.query.shape[2] > 1:
             at_k = torch.arange(self.key.shape[2], device=query.device)
             visible = at_k <= at[:, None]
             lowest = torch.finfo(query.dtype).min
             mask = torch.where(visible, 0.0, lowest)[None, None].to(query.dtype)
-        return replace(self, query=query, mask=mask, options=options)
+        output = None if self.output is None else self.output[:, at]
+        return replace(self, query=query, mask=mask, options=options, output=output)
 
 
-def own_function(module: Any, implementation: str) -> Callable[..., Any]:
-    """The model's own attention function; the eager one is in the module of the model."""
-    from transformers.modeling_utils import ALL_ATTENTION_FUNCTIONS
-
-    if implementation != "eager":
-        function: Callable[..., Any] = ALL_ATTENTION_FUNCTIONS[implementation]
-        return function
-    namespace = sys.modules[type(module).__module__]
-    eager = getattr(namespace, "eager_attention_forward", None)
-    if eager is None:
-        raise BackendError(
-            f"{type(module).__name__} has no eager attention of its own to compare with: load the "
-            "model with attn_implementation='sdpa'."
-        )
-    return cast("Callable[..., Any]", eager)
-
-
-MAX_OWN_BYTES = 2**28
 MAX_QUERIES_COMPARED_IN_FULL = 64  # longer calls are compared at four sampled rows
 
 # Relative to the largest value; a wrong mask, scale or order of heads is off by far more. Models

@@ -180,6 +180,7 @@ class Forwards:
         self._stacks = encoder_and_decoder(model)
         self._owners = _owners(model, holder, list(self._stacks.values()))
         self._inside = {id(x): {id(module) for module in all_modules(x)} for x in self._owners}
+        self.elsewhere = False  # whether the model ran on another thread
         self._running: list[Forward] = []
         self._embedded: tuple[int, Ids] | None = None  # a table by id, and what it looked up last
 
@@ -227,6 +228,7 @@ class Forwards:
             self._embedded = id(table), arguments[0].detach().cpu().numpy()
 
     def _begin(self, owner: Any, arguments: tuple[Any, ...], keywords: dict[str, Any]) -> None:
+        self.elsewhere |= threading.get_ident() != self.thread
         if not self.on_thread or id(owner) not in self._inside:  # a replica of an owner
             return
         self.count += 1
@@ -322,6 +324,7 @@ class RunningModules:
 
     root: Any = None
     forwards: int = 0
+    elsewhere: bool = False  # whether modules ran on another thread
     thread: int = field(default_factory=threading.get_ident)
     _running: list[tuple[Any, list[tuple[int, ...]], FrameType]] = field(
         default_factory=list, repr=False
@@ -330,6 +333,7 @@ class RunningModules:
     _roots: list[Any] = field(default_factory=list, repr=False)
     _ids: list[Any] = field(default_factory=list, repr=False)  # of the forward _ids_forward
     _ids_forward: int = -1
+    _token_tables: set[int] = field(default_factory=set, repr=False)  # addresses that are known
     _tables: dict[str, int] = field(default_factory=dict, repr=False)  # address by module path
 
     @contextmanager
@@ -378,6 +382,18 @@ class RunningModules:
         given = {size for shape in self._inputs if len(shape) == 3 for size in shape[:2]}
         return self.sentences(queries) is not None and queries < keys and keys not in given
 
+    def was_given_two(self, queries: int, keys: int) -> bool:
+        """Whether the innermost module was given keys beside its queries: two other tensors.
+
+        A module around it, a block of a transformer, passes both on.
+        """
+        for _, shapes, _ in self._running[:-4:-1]:
+            given = [shape for shape in shapes if len(shape) == 3]
+            if len(given) > 1 and given[0] != given[1]:
+                lengths = [set(shape[:2]) for shape in given[:2]]
+                return queries != keys and queries in lengths[0] and keys in lengths[1]
+        return False
+
     @property
     def _inputs(self) -> list[tuple[int, ...]]:
         return self._running[-1][1] if self._running else []
@@ -402,6 +418,7 @@ class RunningModules:
 
     def _enter(self, module: Any, arguments: Any) -> None:
         if is_traced() or threading.get_ident() != self.thread:
+            self.elsewhere |= self.root is None or id(module) in self._names
             return
         call = sys._getframe(1)
         self._drop_interrupted(call)
@@ -428,7 +445,7 @@ class RunningModules:
             self._ids_forward, self._ids = self.forwards, []
         owner, address = self.path.rpartition(".")[0], table.data_ptr()
         ids = indices.detach().cpu().numpy()
-        if owner not in self._tables and not _counts(ids):
+        if owner not in self._tables and (address in self._token_tables or not _counts(ids)):
             self._tables[owner] = address
         if self._tables.get(owner) == address:
             self._ids.append(ids)
@@ -441,6 +458,9 @@ class RunningModules:
         self._roots.append(root)  # while it lives, no other module gets its id
         for name, module in named_modules(root):
             self._names.setdefault(id(module), name)
+            if hasattr(type(module), "get_input_embeddings"):  # a model of transformers
+                with contextlib.suppress(NotImplementedError, AttributeError):
+                    self._token_tables.add(module.get_input_embeddings().weight.data_ptr())
 
 
 def _counts(ids_bt: Any) -> bool:

@@ -15,7 +15,6 @@ from enum import Enum
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from regard.errors import BackendError
-from regard.watcher.capture.masks import MaskSpec
 from regard.watcher.capture.modules import Forwards, attach_hook, named_modules
 from regard.watcher.capture.runs import LayerKey
 
@@ -98,7 +97,7 @@ class LayerNumbering:
             calls.number += 1
         calls.entered = False
         calls.last = tuple(weakref.ref(x) for x in (call.query, call.key))
-        return LayerCall(self._layer(module, calls.number), relation)
+        return LayerCall(self._layer(call, calls.number), relation)
 
     def check(self, layer_call: LayerCall, module: Any) -> None:
         name = f"{layer_call.layer}: {type(module).__name__}"
@@ -141,23 +140,24 @@ class LayerNumbering:
         if not self.forwards.running:
             self._calls = {}
 
-    def _layer(self, module: Any, number: int) -> LayerKey:
+    def _layer(self, call: ModelCall, number: int) -> LayerKey:
         """The part and layer of a module's call, the same in every forward."""
+        module = call.module
         key = (id(module), number)
         if key not in self._layers:
             if id(module) not in self._modules:
                 self._modules[id(module)] = module
                 self._hooks.append(attach_hook(module, "forward_pre", self._enter))
-            self._layers[key] = self._unique_key(self._key_of_name(module, number), module)
+            self._layers[key] = self._unique_key(self._key_of_name(call, number), module)
         return self._layers[key]
 
     def _enter(self, module: Any, arguments: Any) -> None:
         if self.forwards.on_thread and id(module) in self._calls:
             self._calls[id(module)].entered = True
 
-    def _key_of_name(self, module: Any, number: int) -> LayerKey:
+    def _key_of_name(self, call: ModelCall, number: int) -> LayerKey:
         """The layer in the module's name; a module of several names runs under each in turn."""
-        name = self._names[id(module)]
+        module, name = call.module, self._names[id(call.module)]
         if number:
             every = self.model.named_modules(remove_duplicate=False)
             names = [name for name, other in every if other is module]
@@ -166,9 +166,14 @@ class LayerNumbering:
         layer = int(numbers[0]) if numbers else int(getattr(module, "layer_idx", None) or 0)
         if is_cross(module, name):
             return LayerKey("cross", layer)
+        words = name.split(".")
         if self._two_sided:
-            return LayerKey("decoder" if "decoder" in name.split(".") else "encoder", layer)
-        return LayerKey("decoder" if getattr(module, "is_causal", False) else "encoder", layer)
+            writes = any(x == "decoder" or x.endswith("_decoder") for x in words)
+        else:  # a language model may see its prompt in both directions
+            band = None if call.spec is None else call.spec.band
+            ordered = band is not None and band[1] == 0
+            writes = ordered or getattr(module, "is_causal", False) or "language_model" in words
+        return LayerKey("decoder" if writes else "encoder", layer)
 
     def _unique_key(self, layer: LayerKey, module: Any) -> LayerKey:
         """The layer, or where it is taken the next of its stack, or a part of another name."""
@@ -202,7 +207,7 @@ def _relation(calls: ModuleCalls, call: ModelCall) -> CallRelation:
     before, now = [reference() for reference in calls.last], (call.query, call.key)
     if all(x is y for x, y in zip(before, now, strict=True)):
         return CallRelation.SAME
-    packed = not isinstance(call.mask, MaskSpec)
+    packed = call.spec is None
     if packed and all(_follows(x, y) for x, y in zip(before, now, strict=True)):
         return CallRelation.NEXT
     return CallRelation.UNKNOWN

@@ -11,14 +11,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from regard.engine.attention import attention
-from regard.engine.call import Requested, prepare
+from regard.engine.call import Problem, Requested, prepare
 from regard.engine.observation import ArrayFacts, Observation
 from regard.engine.observe import observe, observe_from_logsumexp, observe_problem
 from regard.engine.pairs import sums_by_span
 from regard.engine.profile import Profile
 from regard.engine.tensors import as_wide_array, cast_like, dtype_name, engine_input, in_host_memory
-from regard.errors import BackendError
+from regard.errors import BackendError, NotFiniteError
 from regard.heads.measures import head_measures
 from regard.textbook.options import with_defaults
 from regard.typing import Array
@@ -46,6 +45,7 @@ class OutputBuffer:
         self.call = call
         sentences, heads, queries, _ = call.query.shape
         self.shape = (sentences, queries, heads, call.value.shape[3])
+        self.complete = True  # without, there is nothing to compare
         self._tensor: torch.Tensor | None = None
 
     @property
@@ -61,22 +61,6 @@ class OutputBuffer:
             self._tensor = part.reshape(self.shape).contiguous()
         else:
             self.tensor[some, rows] = part
-
-    def put_padding(self, segment: Segment) -> None:
-        """Write the output of padded queries, so that the model's output is the same there."""
-        call, arguments = self.call, segment.arguments
-        queries = call.query.shape[2]
-        for rows in (slice(0, segment.rows.start), slice(segment.rows.stop, queries)):
-            if rows.stop <= rows.start or "mask" in arguments:
-                continue
-            (some, _, _), columns = segment.indices
-            moved: dict[str, Any] = dict(arguments)
-            if "offset" in moved:
-                moved["offset"] += rows.start - segment.rows.start
-            query = engine_input(call.query)[some, :, rows]
-            key, value = engine_input(call.key)[columns], engine_input(call.value)[columns]
-            mixed = attention(query, key, value, scale=call.scale, softcap=call.softcap, **moved)
-            self.tensor[some, rows] = cast_like(mixed, call.value).transpose(-3, -2)
 
     @property
     def _size(self) -> int:
@@ -151,9 +135,18 @@ def take_facts(
     """Observe a segment and append its pending facts to the records of its sentences."""
     first = records[segment.sentences[0]].queries == 0
     for part in query_chunks(call, segment, options, first):
-        seen = observe_part(call, part, options, first, output is not None, keep)
         checks: tuple[DeferredCheck, ...] = ()
-        if output is not None:
+        weights = given_weights(call, part)
+        if weights is None:
+            try:
+                seen = observe_part(call, part, options, first, output is not None, keep)
+            except NotFiniteError:
+                weights = weights_with_nan(call, part)
+        if weights is not None:
+            seen = observe_weights(weights, part, options, first, records)
+            if output is not None:
+                output.complete = False
+        elif output is not None:
             output.put(part, seen.output)
         elif call.logsumexp is not None and seen._on_device:
             logsumexp = call.logsumexp[part.indices[0]]
@@ -164,6 +157,70 @@ def take_facts(
             pending.checks += checks
             records[sentence].expect(pending)
             yield records[sentence], pending
+
+
+def given_weights(call: ModelCall, segment: Segment) -> Array | None:
+    """The weights of a part that came with the call, (b, h, q, k) or of one sentence."""
+    if call.weights is None:
+        return None
+    weights: Array = as_wide_array(call.weights[segment.indices[0]][..., segment.columns])
+    return weights
+
+
+def weights_with_nan(call: ModelCall, segment: Segment) -> Array:
+    """The weights of a part whose query or key holds nan or infinity: nan in some rows."""
+    rows, columns = segment.indices
+    query, key = (np.asarray(as_wide_array(x)) for x in (call.query[rows], call.key[columns]))
+    finite_q, finite_k = (np.nan_to_num(x, nan=0, posinf=0, neginf=0) for x in (query, key))
+    scaling: dict[str, Any] = {"scale": call.scale, "softcap": call.softcap}
+    problem = prepare(finite_q, finite_k, key[..., :0], **segment.arguments, **scaling)
+    every = slice(0, problem.heads), slice(0, query.shape[-2]), slice(0, key.shape[-2])
+    visible, bias = problem.visibility.visible(*every), problem.visibility.bias(*every)
+    shared = np.repeat(key, call.group, axis=-3)
+    scale = query.shape[-1] ** -0.5 if call.scale is None else call.scale
+    with np.errstate(invalid="ignore", over="ignore"):
+        scores = (query @ shared.swapaxes(-1, -2) * scale).astype(np.float64)
+        if call.softcap is not None:
+            scores = call.softcap * np.tanh(scores / call.softcap)
+        scores = scores.reshape(problem.heads, *scores.shape[-2:])
+        scores = scores if bias is None else scores + bias
+        seen = np.broadcast_to(True if visible is None else visible, scores.shape)
+        scores = np.where(seen, scores, -np.inf)
+        exp = np.exp(scores - scores.max(axis=-1, keepdims=True))
+        weights = exp / exp.sum(axis=-1, keepdims=True)
+        weights[~seen.any(axis=-1)] = 0  # it sees nothing: no nan of the program
+    return np.asarray(weights.reshape(*query.shape[:-1], key.shape[-2]))
+
+
+def observe_weights(
+    weights: Array, segment: Segment, options: Options, first: bool, records: list[LayerRecord]
+) -> Observation:
+    """Observation of weights that are at hand, whatever gave them; rows of nan see nothing.
+
+    They are the scores log w of a query and key of zeros whose log-sum-exp is 0: every fact follows
+    from the weights as they are, also where they sum to less than 1. What is special about them is
+    noted in the records of their sentences.
+    """
+    nan: Array = np.asarray(np.isnan(weights).any(axis=-1))
+    weights = np.where(nan[..., None], 0, weights)
+    sums = weights.sum(axis=-1, dtype=np.float64)
+    for number, sentence in enumerate(segment.sentences):
+        nan_hq, sums_hq = (nan, sums) if segment.alone else (nan[number], sums[number])
+        records[sentence].nan_rows += int(nan_hq.sum())
+        records[sentence].note_sinks(float(sums_hq.min(where=sums_hq > 0, initial=1.0)))
+    with np.errstate(divide="ignore"):
+        scores = np.log(weights)
+    query, key = (np.zeros((*weights.shape[:-2], n, 1), scores.dtype) for n in weights.shape[-2:])
+    return observe_from_logsumexp(
+        query,
+        key,
+        np.where(sums > 0, 0.0, -np.inf),
+        mask=scores,
+        offset=segment.arguments.get("offset"),
+        scale=1.0,
+        top=options.top,
+        map=options.map if first else options.map and max(weights.shape[-2:]),
+    )
 
 
 def check_logsumexp(call: ModelCall, segment: Segment, seen: Observation) -> None:
@@ -284,8 +341,11 @@ def sentence_facts(
             key_gkd=part.key_gkd.copy(),
             value_gkv=part.value_gkv[..., :0].copy(),
         )
-    starts = segment.row_start, segment.column_start
-    return SentenceFacts(replace(seen, parts=()), *starts, measures, sums, problem)
+    starts, first_hq = (segment.row_start, segment.column_start), None
+    if isinstance(seen.parts[0], Problem):  # not where a device has released query and key
+        first_hq = np.asarray(seen.tile(slice(None), slice(0, 1))[..., 0], np.float32)
+        first_hq = first_hq * np.float32(segment.column_start == 0)
+    return SentenceFacts(replace(seen, parts=()), *starts, measures, sums, problem, first_hq)
 
 
 def span_sums(seen: Observation, segment: Segment, options: Options) -> Array:

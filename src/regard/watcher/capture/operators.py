@@ -6,6 +6,7 @@ import weakref
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from math import prod
 from typing import TYPE_CHECKING, Any
 
@@ -14,12 +15,14 @@ from numpy.typing import NDArray
 
 from regard.engine.tensors import in_host_memory
 from regard.watcher.capture.events import AttentionEvent, attention_events
+from regard.watcher.capture.handwritten import HandwrittenAttention
+from regard.watcher.capture.masks import MaskSpec, followed_masks, latest_masks
 from regard.watcher.capture.model_call import ModelCall
 from regard.watcher.capture.modules import RunningModules
 from regard.watcher.capture.numbering import is_cross
 from regard.watcher.capture.records import LayerRecord
 from regard.watcher.capture.runs import ForwardRun, LayerKey
-from regard.watcher.capture.segments import Segment, added_mask, hides_whole_rows
+from regard.watcher.capture.segments import Segment, added_mask, call_segments, hides_whole_rows
 from regard.watcher.options import Options
 
 if TYPE_CHECKING:
@@ -58,6 +61,8 @@ class OperatorSource:
         self.options = options
         self.reference: weakref.ref[Recorder] | None = None
         self.modules = RunningModules(model)
+        self.handwritten = HandwrittenAttention()
+        self.handwritten.place = lambda: self.modules.path if self.modules.inside else ""
         self._layers: dict[tuple[str, int], LayerKey] = {}  # by path and number of the attention
         self._numbers: Counter[str] = Counter()
         self._forward = -1
@@ -65,7 +70,8 @@ class OperatorSource:
 
     @contextmanager
     def attached(self) -> Iterator[None]:
-        with self.modules.attached(), attention_events(self.take, self.modules.embedded):
+        events = attention_events(self.take, self.modules.embedded, self.handwritten)
+        with followed_masks(), self.modules.attached(), events:
             yield
 
     @property
@@ -77,6 +83,15 @@ class OperatorSource:
     @property
     def ran(self) -> bool:
         return self.modules.forwards > 0
+
+    @property
+    def unrecorded(self) -> tuple[str, ...]:
+        """Paths of modules in which a softmax ran that no product with a value followed."""
+        return tuple(dict.fromkeys(path for path in self.handwritten.unrecorded.values() if path))
+
+    @property
+    def ran_elsewhere(self) -> bool:
+        return self.modules.elsewhere
 
     @property
     def layer_keys(self) -> list[LayerKey]:
@@ -96,15 +111,20 @@ class OperatorSource:
     def take(self, event: AttentionEvent) -> None:
         if not self.modules.inside:
             return
-        event = with_finite_numbers(event)
         call = as_call(event, self.modules)
         if 0 in (*call.query.shape[:3], call.key.shape[2]):
             return
         layer_key = self._locate(call, event)
         if not self.options.watches(layer_key.layer):
             return
-        run = self._run(layer_key, call)
-        self._record(run, layer_key, call, event)
+        # Where transformers made the mask, positions and padding are known from it.
+        self.drops_padding = call.spec is not None and layer_key.part != "cross"
+        segments = call_segments(call) if self.drops_padding else []
+        run = self._run(layer_key, call, segments)
+        for segment in segments or [self._segment(run, layer_key, call, event)]:
+            self.recorder.records(run, layer_key, call, segment)
+            tokens = self._tokens(run, layer_key, segment, call)
+            self.recorder.record(run, layer_key, call, segment, segment.row_start, tokens=tokens)
         self.recorder.report_progress(layer_key)
 
     def _locate(self, call: ModelCall, event: AttentionEvent) -> LayerKey:
@@ -116,7 +136,8 @@ class OperatorSource:
         site = path, self._numbers[path]
         self._numbers[path] += 1
         if site not in self._layers:
-            part = part_name(path, call, event)
+            two = self.modules.was_given_two(call.query.shape[2], call.key.shape[2])
+            part = part_name(path, call, event, from_two_texts=two)
             if part == "encoder" and self._continues(call):
                 part = "decoder"
             layer = sum(key.part == part for key in self._layers.values())
@@ -126,7 +147,7 @@ class OperatorSource:
     def _continues(self, call: ModelCall) -> bool:
         return self.modules.has_cache(call.query.shape[2], call.key.shape[2])
 
-    def _run(self, layer_key: LayerKey, call: ModelCall) -> ForwardRun:
+    def _run(self, layer_key: LayerKey, call: ModelCall, segments: list[Segment]) -> ForwardRun:
         """The text of an attention, decided once a forward, where a layer comes again."""
         recorder = self.recorder
         run = recorder.runs[-1] if recorder.runs else recorder.begin_text()
@@ -135,35 +156,28 @@ class OperatorSource:
             return run
         self._decided = True
         generation, queries, keys = recorder.generation, call.query.shape[2], call.key.shape[2]
-        drafted = generation.draft_start is not None and keys - queries < records[0].keys
-        if drafted and keys > queries:
-            generation.cut(run, keys - queries)
-        grown = {record.keys + queries for record in records} == {keys}
+        first = segments[0].row_start if segments else keys - queries
+        reached = records[0].first_row + records[0].queries if segments else records[0].keys
+        if generation.draft_start is not None and 0 < first < reached:
+            generation.cut(run, first)
+        if segments:
+            grown = all(_follows(records, segment) for segment in segments)
+        else:
+            grown = {record.keys + queries for record in records} == {keys}
         if run.closed or not (grown and len(records) == call.query.shape[0]):
             run = recorder.begin_text()
         return run
 
-    def _record(
+    def _segment(
         self, run: ForwardRun, layer_key: LayerKey, call: ModelCall, event: AttentionEvent
-    ) -> None:
+    ) -> Segment:
+        """All sentences of a call, whose queries follow those that were recorded."""
         before = run.records.get(layer_key, [LayerRecord(self.options.map)])[0]
         row_start = before.first_row + before.queries
         if not before.queries and not event.causal and layer_key.part != "cross":
             # A cache that was filled before the block: its queries are the last tokens.
             row_start = call.key.shape[2] - call.query.shape[2] if self._continues(call) else 0
-        segment = event_segment(call, event, row_start)
-        records = self.recorder.records(run, layer_key, call, segment)
-        tokens = self._tokens(run, layer_key, segment, call)
-        smallest = 1.0
-        if event.weights is not None:
-            smallest = smallest_sum(event.weights)
-            sentences = self.modules.sentences(event.weights.shape[-2])
-            nan_bhq = nan_rows(by_sentence(event.weights, call.module, sentences))
-            for record, number in zip(records, nan_bhq.sum((1, 2)).tolist(), strict=False):
-                record.nan_rows += number
-        self.recorder.record(
-            run, layer_key, call, segment, row_start, tokens=tokens, smallest_sum=smallest
-        )
+        return event_segment(call, event, row_start)
 
     def _tokens(
         self, run: ForwardRun, layer_key: LayerKey, segment: Segment, call: ModelCall
@@ -176,62 +190,44 @@ class OperatorSource:
         known = dict(enumerate(run.tokens[layer_key.part]))
         # Keys that are no tokens of the text (registers, a second stream) have no names.
         named = (known.get(sentence) for sentence in range(sentences))
-        return [x if x is not None and len(x) == call.key.shape[2] else None for x in named]
+        keys = segment.column_start + segment.keys
+        return [x if x is not None and len(x) == keys else None for x in named]
 
 
-def with_finite_numbers(event: AttentionEvent) -> AttentionEvent:
-    """The event itself; of a query and key with nan or inf in host memory the weights.
-
-    They are nan in some rows, which a program may well do without.
-    """
-    query, key = event.query, event.key
-    if query is None or key is None or not in_host_memory(query):
-        return event
-    if bool(query.isfinite().all()) and bool(key.isfinite().all()):
-        return event
-    key = key.repeat_interleave(query.shape[1] // key.shape[1], dim=1).float()
-    scale = query.shape[-1] ** -0.5 if event.scale is None else event.scale
-    scores = query.float() @ key.transpose(-1, -2) * scale
-    if event.softcap is not None:
-        scores = event.softcap * (scores / event.softcap).tanh()
-    mask = event.mask
-    if event.causal:
-        mask = scores.new_ones(scores.shape[-2:]).tril() > 0
-    unseen = scores.new_zeros((), dtype=_bool())
-    if mask is not None:
-        bias = mask.float() if mask.dtype != _bool() else scores.new_zeros(()).where(mask, -np.inf)
-        scores = (scores + bias).masked_fill(bias == -np.inf, -np.inf)
-        unseen = (bias == -np.inf).all(dim=-1, keepdim=True)
-    return AttentionEvent(weights=scores.softmax(dim=-1).masked_fill(unseen, 0))
+def _follows(records: list[LayerRecord], segment: Segment) -> bool:
+    """Whether a segment begins where the records of its sentences end."""
+    some = [records[x] for x in segment.sentences if x < len(records)]
+    return all(0 < x.queries == segment.row_start - x.first_row for x in some)
 
 
 def as_call(event: AttentionEvent, modules: RunningModules) -> ModelCall:
-    """An event as a call (b, h, q, d).
-
-    Weights become the scores log w of a query and key of zeros whose log-sum-exp is 0: every fact
-    then follows from the weights as they are, also where they sum to less than 1.
-    """
+    """An event as a call (b, h, q, d); of weights with a query and key of no width."""
     module = modules.module
     if event.weights is None:
         assert event.query is not None
         assert event.key is not None
         options = {"scaling": event.scale, "is_causal": event.causal, "softcap": event.softcap}
-        key, mask = used_keys(event.query.shape[2], event.key, event.mask)
+        spec = described(event.query, event.key, event)
+        key, mask = event.key, event.mask
+        if spec is None:
+            key, mask = used_keys(event.query.shape[2], event.key, event.mask)
         # Next to the lowest number a log-sum-exp has no digits left for the number of keys.
         logsumexp = None if hides_whole_rows(mask) else _on_device(event.logsumexp)
         tensors = event.query, key, key[..., :0], mask
-        return ModelCall(module, *tensors, options, "operator", logsumexp=logsumexp)
+        return ModelCall(module, *tensors, options, "operator", spec=spec, logsumexp=logsumexp)
     weights = by_sentence(event.weights, module, modules.sentences(event.weights.shape[-2]))
     weights = weights.float().cpu()
-    weights = weights.masked_fill(nan_rows(weights)[..., None], 0)  # said in the notes
-    zeros = weights.new_zeros(())
-    sentences, heads, queries, keys = weights.shape
-    query, key = (zeros.expand(sentences, heads, n, 1) for n in (queries, keys))
-    logsumexp = weights.new_zeros(weights.shape[:-1])
-    logsumexp = logsumexp.masked_fill((weights == 0).all(dim=-1), -np.inf)
-    return ModelCall(
-        module, query, key, key[..., :0], weights.log(), {"scaling": 1.0}, logsumexp=logsumexp
-    )
+    query, key = (weights.new_zeros((*weights.shape[:2], n, 0)) for n in weights.shape[2:])
+    spec = described(query, key, event)
+    return ModelCall(module, query, key, key, None, {}, "operator", spec=spec, weights=weights)
+
+
+def described(query: torch.Tensor, key: torch.Tensor, event: AttentionEvent) -> MaskSpec | None:
+    """The mask that transformers made for a call, where it made one of these sizes."""
+    spec = latest_masks.of_sizes(query.shape[0], query.shape[2], key.shape[2])
+    if spec is None or event.mask is not None or event.weights is not None:
+        return None if spec is None else replace(spec, changed=True)
+    return spec.as_kernel_computes(event.causal)
 
 
 def used_keys(
@@ -284,23 +280,28 @@ def head_count(module: Any) -> int | None:
     return next((x for x in numbers if isinstance(x, int) and x > 0), None)
 
 
-def part_name(path: str, call: ModelCall, event: AttentionEvent) -> str:
+def part_name(
+    path: str, call: ModelCall, event: AttentionEvent, *, from_two_texts: bool = False
+) -> str:
     """The part of a model that a path names; else 'decoder' where the first query sees one key."""
     words = path.lower().split(".")
-    if is_cross(call.module, path) or CROSS_NAMES.intersection(words):
+    if is_cross(call.module, path) or CROSS_NAMES.intersection(words) or from_two_texts:
         return "cross"
     for word in words:
         part = next((PARTS[x] for x in PARTS if word == x or word.startswith(f"{x}_")), None)
         if part is not None:
             return part
+    if call.spec is not None and call.spec.band is not None:
+        return "decoder" if call.spec.band[1] == 0 else "encoder"
     return "decoder" if event.causal or sees_one_key(call) else "encoder"
 
 
 def sees_one_key(call: ModelCall) -> bool:
     """Whether the mask hides every key but the first from the first query."""
-    if call.mask is None or call.query.shape[2] < 2 or call.key.shape[2] < 2:
+    shown = call.mask if call.weights is None else call.weights > 0
+    if shown is None or call.query.shape[2] < 2 or call.key.shape[2] < 2:
         return False
-    later = call.mask[..., 0, 1:]
+    later = shown[..., 0, 1:]
     hidden = ~later if later.dtype == _bool() else later < -1e4
     return bool(later.numel()) and bool(hidden.all())
 
@@ -321,18 +322,6 @@ def event_segment(call: ModelCall, event: AttentionEvent, row_start: int) -> Seg
         arguments["mask"] = added_mask(call.mask.detach())
     everything = tuple(range(sentences))
     return Segment(everything, slice(0, queries), slice(0, keys), row_start, 0, arguments)
-
-
-def nan_rows(weights: torch.Tensor) -> torch.Tensor:
-    """Rows (..., q) of weights that hold a nan, as of a softmax over keys that are all hidden."""
-    return weights.isnan().any(dim=-1)
-
-
-def smallest_sum(weights: torch.Tensor) -> float:
-    """The smallest sum of a row that has any weight."""
-    sums = weights.float().sum(dim=-1)
-    sums = sums[sums > 0]
-    return float(sums.min()) if sums.numel() else 1.0
 
 
 def _name(modules: RunningModules) -> str:

@@ -81,11 +81,10 @@ class Recorder:
         output: OutputBuffer | None = None,
         *,
         tokens: Sequence[NDArray[np.int64] | None] | None = None,
-        smallest_sum: float = 1.0,
     ) -> None:
         """Observe a segment whose first query has position ``row``, a draft row by row."""
         for part in self.generation.steps(layer_key, segment, row):
-            self.observe(run, layer_key, call, part, output, tokens, smallest_sum)
+            self.observe(run, layer_key, call, part, output, tokens)
 
     def observe(
         self,
@@ -95,12 +94,10 @@ class Recorder:
         segment: Segment,
         output: OutputBuffer | None = None,
         tokens: Sequence[NDArray[np.int64] | None] | None = None,
-        smallest_sum: float = 1.0,
     ) -> None:
         """Append the facts of a segment to the records of its sentences.
 
-        ``tokens`` are those of the run if not given; ``smallest_sum`` is the smallest sum of a
-        row's weights, below 1 where a softmax has sinks.
+        ``tokens`` are those of the run if not given.
         """
         records, keep = run.records[layer_key], self.options.keeps(layer_key.layer)
         if call.cross:  # its queries have no positions: they follow those before
@@ -118,7 +115,6 @@ class Recorder:
             call, segment, records, self.options, keep, tokens, output
         ):
             self.device_queue.add(record, pending)
-            record.note_sinks(smallest_sum)
 
     def defer(
         self, run: ForwardRun, layer_key: LayerKey, call: ModelCall, segments: list[Segment]

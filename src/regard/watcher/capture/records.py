@@ -159,6 +159,7 @@ class GrowingMap:
 
 
 ROW_FACTS = ("logsumexp", "entropy", "top_weights", "top_keys")
+FIRST_WEIGHTS = "first_weights"  # of each query on the first key of the text, (h, q)
 
 
 @dataclass(frozen=True)
@@ -171,6 +172,7 @@ class SentenceFacts:
     measures: HeadMeasures
     span_sums: Array | None = None
     problem: Problem | None = None
+    first_hq: Array | None = None
 
 
 @dataclass(eq=False)
@@ -280,6 +282,8 @@ class LayerRecord:
         for name in ROW_FACTS:
             if name in seen.facts:
                 self.rows[name].append(_shifted(name, seen.facts[name], new.column_start))
+        if new.first_hq is not None:
+            self.rows.setdefault(FIRST_WEIGHTS, []).append(new.first_hq)
         if "received" in seen.facts:
             self.received_hk = _added(self.received_hk, seen.received, new.column_start)
         if "map" in seen.facts:

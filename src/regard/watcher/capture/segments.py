@@ -96,8 +96,8 @@ class Segment:
 def call_segments(call: ModelCall) -> list[Segment]:
     """Segments of a call: sentences of the same unpadded slice and band are one."""
     mask = call.mask
-    if isinstance(mask, MaskSpec):
-        return list(_spec_segments(call, mask))
+    if call.spec is not None:
+        return list(_spec_segments(call, call.spec))
     arguments: dict[str, Any] = {}
     queries, keys = call.query.shape[2], call.key.shape[2]
     everything = tuple(range(call.query.shape[0]))
@@ -117,8 +117,9 @@ def _spec_segments(call: ModelCall, mask: MaskSpec) -> Iterator[Segment]:
     _check_sizes(call, mask)
     bounds = [_real(mask, sentence, keys) for sentence in range(call.query.shape[0])]
     groups: dict[tuple[int, int, bool, int], list[int]] = {}
+    as_tensor = mask.changed or mask.band is None
     for sentence, (low, high, contiguous) in enumerate(bounds):
-        own = sentence if not contiguous or mask.band is None or call.rows is not None else -1
+        own = sentence if not contiguous or as_tensor or call.rows is not None else -1
         groups.setdefault((low, high, contiguous, own), []).append(sentence)
     for (low, high, contiguous, _), some in groups.items():
         columns = slice(max(low - mask.key_start, 0), max(min(high - mask.key_start, keys), 0))
@@ -130,12 +131,14 @@ def _spec_segments(call: ModelCall, mask: MaskSpec) -> Iterator[Segment]:
             rows = call.rows[some[0]]
         if rows.stop <= rows.start:
             continue
-        arguments = _band(mask, rows, columns, some[0])
+        arguments = {} if mask.changed else _band(mask, rows, columns, some[0])
         if not call.cross:
             arguments["offset"] = mask.query_start + rows.start - mask.key_start - columns.start
-        if not contiguous:
+        if not contiguous and not mask.changed:
             arguments["mask"] = _with_holes(arguments.get("mask"), _holes(mask, some[0], columns))
         hidden = arguments.pop("mask", None)
+        if mask.changed and call.mask is not None:  # it alone says what is hidden but padding
+            hidden = call.mask[some] if call.mask.shape[0] > 1 else call.mask
         arguments |= _extra(call, hidden, tuple(some), rows, columns)
         row_start = 0 if call.cross else mask.query_start + rows.start - low
         column_start = mask.key_start + columns.start - low

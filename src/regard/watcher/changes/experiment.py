@@ -361,6 +361,7 @@ def _choose_tokens(
 ) -> tuple[int, int]:
     """Ids of two tokens; the likeliest, and the likeliest other, where none is given."""
     order = np.argsort(-logits_v, kind="stable")
+    of, against = _spelt_alike(tokenizer, logits_v, of, against)
     one = int(order[0]) if of is None else token_id(tokenizer, logits_v, of)
     rival = int(next(x for x in order if x != one))
     other = rival if against is None else token_id(tokenizer, logits_v, against)
@@ -370,6 +371,30 @@ def _choose_tokens(
             f"{token_name(tokenizer, one)!r}: compare it with another word."
         )
     return one, other
+
+
+def _spelt_alike(
+    tokenizer: Any, logits_v: NDArray[np.float64], of: str | int | None, against: str | int | None
+) -> tuple[str | int | None, str | int | None]:
+    """Two words with a blank before both, where one has it or where that is the likelier."""
+    if not isinstance(of, str) or not isinstance(against, str) or tokenizer is None:
+        return of, against
+    plain = [word.strip() for word in (of, against)]
+    pairs = [plain, [f" {word}" for word in plain]]
+    if any(word.startswith(" ") for word in (of, against)):
+        pairs = pairs[1:]
+    likeliest = [
+        max((logits_v[x] for word in pair for x in _first_tokens(tokenizer, word)), default=-np.inf)
+        for pair in pairs
+    ]
+    best = pairs[int(np.argmax(likeliest))]
+    return best[0], best[1]
+
+
+def _first_tokens(tokenizer: Any, text: str) -> list[int]:
+    """The token that a text begins with, if the tokenizer knows it."""
+    ids = tokenizer.encode(text, add_special_tokens=False)[:1]
+    return [int(x) for x in ids if x != getattr(tokenizer, "unk_token_id", None)]
 
 
 def token_id(tokenizer: Any, logits_v: NDArray[np.float64], word: str | int) -> int:
@@ -382,9 +407,8 @@ def token_id(tokenizer: Any, logits_v: NDArray[np.float64], word: str | int) -> 
         raise ArgumentError(
             f"{word!r} needs a tokenizer to be a token: give watch the model's, or its number."
         )
-    spellings = [tokenizer.encode(x, add_special_tokens=False) for x in (word, f" {word}")]
-    unknown = getattr(tokenizer, "unk_token_id", None)
-    candidates = [ids[0] for ids in spellings if ids and ids[0] != unknown]
+    spellings = (word,) if word.startswith(" ") else (word, f" {word}")
+    candidates = [x for spelling in spellings for x in _first_tokens(tokenizer, spelling)]
     if not candidates:
         raise ArgumentError(f"the tokenizer has no token for {word!r}: choose another word.")
     return int(max(candidates, key=lambda token: logits_v[token]))

@@ -18,7 +18,6 @@ from regard.errors import ArgumentError, BackendError
 from regard.experiments.changes import Change, HeadOutputs, acting
 from regard.experiments.selection import EVERY_HEAD, HeadSelection, Positions, Word, word_tokens
 from regard.text.words import TokenizedText, tokenized_ids
-from regard.watcher.capture.masks import MaskSpec
 from regard.watcher.capture.model_call import ModelCall
 from regard.watcher.capture.numbering import CallRelation, LayerCall
 from regard.watcher.capture.runs import LayerKey
@@ -246,52 +245,26 @@ class AblateByRow(Probe):
             attention.write(np.array([head]), None, output)
 
 
-@dataclass(frozen=True)
-class ChangedCall(ModelCall):
-    """A call whose output is given: the model's own, with what was changed."""
+def with_bias(call: ModelCall, bias_bhqk: torch.Tensor) -> ModelCall:
+    """The call with a bias on its scores, and the rows of its output computed again."""
+    import torch
 
-    output: Any = field(default=None, repr=False)
-
-    @classmethod
-    def from_call(cls, call: ModelCall) -> ChangedCall:
-        own = ChangedCall(call.module, call.query, call.key, call.value, call.mask, call.options,
-                          call.implementation, call.cross, call.rows)  # fmt: skip
-        return replace(own, output=call.own()[0])
-
-    @property
-    def must_be_own(self) -> bool:
-        return True
-
-    def own(self) -> tuple[torch.Tensor, Any]:
-        return self.output, None
-
-    def some_rows(self, rows: list[int]) -> ModelCall:
-        part = super().some_rows(rows)
-        return replace(part, output=self.output[:, rows])  # type: ignore[call-arg]
-
-    def with_bias(self, bias_bhqk: torch.Tensor) -> ChangedCall:
-        """The call with a bias on its scores, and the rows computed again that it touches."""
-        import torch
-
-        options = dict(self.options)
-        earlier = self.bias
-        options["position_bias"] = bias_bhqk if earlier is None else earlier + bias_bhqk
-        output = self.output.clone()
-        for sentence, head in torch.nonzero((bias_bhqk != 0).flatten(2).any(-1)).tolist():
-            bias_qk = bias_bhqk[sentence, head]
-            rows = torch.nonzero((bias_qk != 0).any(-1))[:, 0].cpu().numpy()
-            scores_qk = masked_scores(self, sentence, np.array([head]), rows)[0]
-            visible = (scores_qk > -np.inf) & (bias_qk[rows] != 0)
-            changed = visible.any(-1)  # a key that was hidden before changes nothing
-            weights_qk = (scores_qk + bias_qk[rows])[changed].softmax(-1)
-            value_kd = self.value[sentence, head // self.group].float()
-            new = weights_qk.nan_to_num(0) @ value_kd
-            output[sentence, rows[changed.cpu().numpy()], head] = new.to(output.dtype)
-        return replace(self, output=output, options=options)
-
-    @property
-    def group(self) -> int:
-        return int(self.query.shape[1] // self.key.shape[1])
+    assert call.output is not None  # it is given where something is changed
+    options = dict(call.options)
+    earlier = call.bias
+    options["position_bias"] = bias_bhqk if earlier is None else earlier + bias_bhqk
+    output = call.output.clone()
+    for sentence, head in torch.nonzero((bias_bhqk != 0).flatten(2).any(-1)).tolist():
+        bias_qk = bias_bhqk[sentence, head]
+        rows = torch.nonzero((bias_qk != 0).any(-1))[:, 0].cpu().numpy()
+        scores_qk = masked_scores(call, sentence, np.array([head]), rows)[0]
+        visible = (scores_qk > -np.inf) & (bias_qk[rows] != 0)
+        changed = visible.any(-1)  # a key that was hidden before changes nothing
+        weights_qk = (scores_qk + bias_qk[rows])[changed].softmax(-1)
+        value_kd = call.value[sentence, head // call.group].float()
+        new = weights_qk.nan_to_num(0) @ value_kd
+        output[sentence, rows[changed.cpu().numpy()], head] = new.to(output.dtype)
+    return replace(call, output=output, options=options)
 
 
 def masked_scores(
@@ -300,9 +273,8 @@ def masked_scores(
     """scores_hqk of some heads and queries of one sentence, masked, in float32."""
     import torch
 
-    group = call.query.shape[1] // call.key.shape[1]
     query_hqd = call.query[sentence][np.ix_(heads, rows)].detach().float()
-    key_hkd = call.key[sentence, heads // group].detach().float()
+    key_hkd = call.key[sentence, heads // call.group].detach().float()
     scale = call.query.shape[-1] ** -0.5 if call.scale is None else call.scale
     scores_hqk = torch.matmul(query_hqd, key_hkd.transpose(1, 2)) * scale
     if call.softcap is not None:
@@ -326,8 +298,8 @@ def _dense_mask(call: ModelCall) -> Any:
     """The mask of a call as a tensor, (b, 1, q, k) of bool or added; None where all is visible."""
     import torch
 
-    if isinstance(call.mask, MaskSpec):
-        return call.mask.dense()
+    if call.spec is not None and not call.spec.changed:
+        return call.spec.dense()
     queries, keys = call.query.shape[2], call.key.shape[2]
     if call.mask is None and call.causal and queries > 1:
         at_k = torch.arange(keys, device=call.query.device)
@@ -352,7 +324,7 @@ class ModelIntervention:
     _pending: dict[LayerKey, PendingChanges] = field(default_factory=dict)
     _last_start: int = 0
 
-    def change_scores(self, call: ChangedCall, layer_call: LayerCall, ids_bq: Any) -> ChangedCall:
+    def change_scores(self, call: ModelCall, layer_call: LayerCall, ids_bq: Any) -> ModelCall:
         """The call with the biases of all changes that act on this layer."""
         layer, segments = layer_call.layer, call_segments(call)
         self.heads[layer] = call.query.shape[1]
@@ -369,7 +341,7 @@ class ModelIntervention:
         bias_bhqk = pending.bias_bhqk
         if bias_bhqk is None or not bool((bias_bhqk != 0).any()):
             return call
-        return call.with_bias(bias_bhqk)
+        return with_bias(call, bias_bhqk)
 
     def change_output(self, output_bqhd: torch.Tensor, layer: LayerKey) -> torch.Tensor:
         pending = self._pending.pop(layer, None)
@@ -430,9 +402,9 @@ def attend_changed(call: ModelCall, sources: Sequence[InterfaceSource]) -> torch
     ]
     if not located:
         return call.own()[0]
-    call.check()
+    _check_sinks(call, located[0][1].layer)
     _check_dropout(call, located[0][1].layer)
-    changed = ChangedCall.from_call(call)
+    changed = replace(call, output=call.own()[0])
     for source, layer_call in located:
         if source.intervention is not None:
             changed = source.as_cross(changed, layer_call)
@@ -443,7 +415,7 @@ def attend_changed(call: ModelCall, sources: Sequence[InterfaceSource]) -> torch
         if not same and source.options.watches(layer_call.layer.layer):
             source.numbering.check(layer_call, call.module)
             source.take(source.as_cross(changed, layer_call), layer_call)
-    output_bqhd: torch.Tensor = changed.output
+    output_bqhd = changed.own()[0]
     for source, layer_call in located:
         if source.intervention is not None:
             output_bqhd = source.intervention.change_output(output_bqhd, layer_call.layer)
@@ -456,6 +428,14 @@ def _check_relation(call: ModelCall, layer_call: LayerCall) -> None:
         raise BackendError(
             f"{layer_call.layer}: {type(call.module).__name__} attends several times in one call, "
             "so what a head writes is not one output: it cannot be changed. Choose other layers."
+        )
+
+
+def _check_sinks(call: ModelCall, layer: LayerKey) -> None:
+    if call.has_sinks:
+        raise BackendError(
+            f"{layer}: {type(call.module).__name__} has sinks in its softmax, which a changed row "
+            "would leave out: its attention cannot be changed."
         )
 
 

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 Span = tuple[int, int]
 SENTENCE_ENDS = (".", "!", "?", "\n")
 PROJECTIONS = ("o_proj", "out_proj", "c_proj", "o", "proj")
-OWN_WORDS = "own words"
+OWN_WORDS, REST = "own words", "the rest"
 
 
 @dataclass(frozen=True, repr=False)
@@ -82,18 +82,21 @@ class TextSources(TextDisplay):
 
 
 def text_sources(
-    rerun: TextRerun, spans: Mapping[str, Span], of: Sequence[Span] | Span | None
+    rerun: TextRerun, spans: Mapping[str, Span | str], of: Sequence[Span] | Span | None
 ) -> TextSources:
-    """The table for spans in tokens; ``of`` are sentences in tokens, all after the spans if None.
+    """The table for spans in tokens; ``of`` are sentences in tokens, those generated if None.
 
-    The words of the text itself before a sentence are a span of their own.
+    The words of the text itself before a sentence are a span of their own, and so is what is in no
+    span, the text of a template for example: shares add up to 1.
     """
     names, chosen = _checked_spans(rerun, spans)
     sentences = _sentences(rerun, of, max(stop for _, stop in chosen))
     begin = sentences[0][0]
     attention_sn = _attention(rerun, [*chosen, (begin, begin)], sentences)
     logp_s = _log_probabilities(rerun, sentences)
-    effect_sn = np.full((len(sentences), len(names) + 1), np.nan)
+    rest_s1 = np.maximum(1 - attention_sn.sum(axis=1, keepdims=True), 0)
+    attention_sn = np.concatenate([attention_sn, rest_s1], axis=1)
+    effect_sn = np.full((len(sentences), len(names) + 2), np.nan)
     for number, span in enumerate(chosen):
         hidden = KnockOut((span,))
         effect_sn[:, number] = logp_s - _log_probabilities(rerun, sentences, hidden)
@@ -101,22 +104,23 @@ def text_sources(
         if start > begin:
             hidden = KnockOut(((begin, start),))
             covered_s = _log_probabilities(rerun, sentences, hidden)
-            effect_sn[number, -1] = logp_s[number] - covered_s[number]
+            effect_sn[number, -2] = logp_s[number] - covered_s[number]
     texts = tuple(_text(rerun, span) for span in sentences)
-    return TextSources((*names, OWN_WORDS), texts, tuple(sentences), attention_sn, effect_sn)
+    return TextSources((*names, OWN_WORDS, REST), texts, tuple(sentences), attention_sn, effect_sn)
 
 
 def _checked_spans(
-    rerun: TextRerun, spans: Mapping[str, Span]
+    rerun: TextRerun, spans: Mapping[str, Span | str]
 ) -> tuple[tuple[str, ...], list[Span]]:
     if "decoder_input_ids" in rerun.ids or not isinstance(spans, Mapping) or not spans:
         raise ArgumentError(
-            "sources needs spans as {name: (start, stop)} in tokens, and a model that generates "
-            "after its context, as decoders do."
+            "sources needs spans as {name: text} or {name: (start, stop)} in tokens, and a model "
+            "that generates after its context, as decoders do."
         )
     text = rerun.seen.texts()[1]
     chosen = []
-    for span in spans.values():
+    for given in spans.values():
+        span = text.span(given) if isinstance(given, str) else given
         tokens = word_tokens(text, tuple(span))[1]  # type: ignore[arg-type]
         chosen.append((int(tokens[0]), int(tokens[-1]) + 1))
     return tuple(spans), chosen
@@ -126,10 +130,12 @@ def _sentences(rerun: TextRerun, of: Sequence[Span] | Span | None, after: int) -
     """Sentences in tokens; those after the context end with a full stop or a new line."""
     total = len(rerun.text_ids)
     if of is None:
-        texts = [_text(rerun, (i, i + 1)) for i in range(after, total)]
-        ends = [after + i + 1 for i, text in enumerate(texts) if text.endswith(SENTENCE_ENDS)]
-        edges = [after, *(x for x in ends if x < total), total]
-        given: list[Any] = [(a, b) for a, b in pairwise(edges) if b > a]
+        start = max(after, rerun.seen.prompt_tokens() or 0)
+        start = after if start >= total else start  # a text that was read, not generated
+        texts = [_text(rerun, (i, i + 1)) for i in range(start, total)]
+        ends = [start + i + 1 for i, text in enumerate(texts) if text.endswith(SENTENCE_ENDS)]
+        edges = [start, *(x for x in ends if x < total), total]
+        given: list[Any] = [x for x in pairwise(edges) if x[1] > x[0] and _text(rerun, x).strip()]
     else:
         given = [of] if of and isinstance(of[0], int) else list(of)
     given.sort()
@@ -191,6 +197,17 @@ def _attention(
     rerun.run(Probe(look))
     mean_sn: NDArray[np.float64] = np.mean(shares, axis=0)
     return mean_sn
+
+
+def key_norms(rerun: TextRerun) -> dict[LayerKey, NDArray[np.float64]]:
+    """|v_j W_O| of every key of every layer and head, (h, k), from a second run."""
+    norms: dict[LayerKey, NDArray[np.float64]] = {}
+
+    def look(call: SentenceCall) -> None:
+        norms[call.key] = np.asarray(value_norms(call), np.float64)
+
+    rerun.run(Probe(look))
+    return norms
 
 
 def value_norms(call: SentenceCall) -> torch.Tensor:

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from regard.display import TextDisplay
 from regard.errors import ArgumentError, NotAskedError
-from regard.heads.links import Link, word_position
+from regard.heads.links import Link, same_words, word_position
 from regard.text.link_file import LabelledLink, LinkedSentence
 from regard.text.words import TokenizedText
 from regard.typing import Array
@@ -67,7 +67,7 @@ def find_links(
 def only_position(text: TokenizedText, word: str | int) -> int:
     """The position of a word; one that comes several times has to be numbered."""
     position = word_position(text.words, word)
-    times = sum(x.casefold() == str(word).strip().casefold() for x in text.words)
+    times = len(same_words(text.words, str(word)))
     if isinstance(word, str) and times > 1:
         raise ArgumentError(
             f"{word!r} must have a number, since the text has it {times} times: "

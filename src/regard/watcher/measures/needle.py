@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from regard.display import TextDisplay
 from regard.errors import ArgumentError
 from regard.experiments.changes import SENTENCES
+from regard.text.words import tokenized_ids
 from regard.typing import Array
 from regard.watcher.capture.runs import LayerKey
 from regard.watcher.layer import LayerObservation, visible_band
@@ -105,7 +106,8 @@ def find_retrieval_heads(watching: Watching, task: NeedleTask) -> NeedleReport:
     runs = [text.run(watching) for text in texts]
     answered = [own for _, own in runs]
     heads = _heads(list(zip(texts, (seen for seen, _ in runs), strict=True)))
-    names = tuple(watching.tokenizer.convert_ids_to_tokens(texts[0].answer.tolist()))
+    answer_ids = texts[0].answer.tolist()
+    names = tokenized_ids(watching.tokenizer, answer_ids, len(answer_ids)).tokens
     known = None if None in answered else tuple(x for x in answered if x is not None)
     return NeedleReport(heads, task.depths, known, names, len(texts[0].ids))
 

@@ -21,6 +21,7 @@ from regard.errors import ArgumentError, NotAskedError
 from regard.heads.measures import BANDS
 from regard.heads.names import NAMING_SHARE
 from regard.typing import Array
+from regard.watcher.capture.records import FIRST_WEIGHTS
 from regard.watcher.capture.runs import LayerKey
 from regard.watcher.layer import LayerObservation, even_rows, even_shares, visible_band
 
@@ -145,13 +146,16 @@ def find_sinks(layers: Sequence[tuple[LayerKey, LayerObservation]], near: int = 
     return SinkReport(tuple(tokens), tuple(heads), near, tuple(notes))
 
 
+BLANK_NAMES = re.compile(r"\\[nrt]")  # line breaks and tabs as tokens are named
+
+
 def token_kind(token: str) -> str:
     """'special' (BOS, CLS, SEP, ...), 'punctuation' (line ends too), or 'word'.
 
     >>> [token_kind(x) for x in ("<s>", "[SEP]", "<|im_start|>", "...", "<0x0A>", "+ry", "7")]
     ['special', 'special', 'special', 'punctuation', 'punctuation', 'word', 'word']
     """
-    if token.strip("Ċ\n") == "" or token in NEW_LINES:
+    if token.strip("Ċ\n") == "" or token in NEW_LINES or not BLANK_NAMES.sub("", token):
         return "punctuation"
     if SPECIAL_TOKEN.fullmatch(token):
         return "special"
@@ -259,11 +263,13 @@ class LayerShares:
 def first_weights(layer: LayerObservation) -> NDArray[np.float64] | None:
     """Weight of every query on the first key, (h, q); None where nothing says it.
 
-    Exact where every weight is known or the first key is among a query's best ones; else 0, which
-    is off by less than the last of those.
+    Recorded in host memory. From a device exact where every weight is known or the first key is
+    among a query's best ones; else 0, which is off by less than the last of those.
     """
     if layer.every_weight or layer.parts:
         return np.asarray(layer.tile(slice(None), slice(0, 1))[..., 0], np.float64)
+    if FIRST_WEIGHTS in layer.facts:
+        return np.asarray(layer.facts[FIRST_WEIGHTS], np.float64)
     if "top_weights" not in layer.facts or not layer.facts["top_weights"].shape[-1]:
         return None
     best = layer.top()

@@ -27,30 +27,8 @@ def claim_about(story: Example, about: str) -> Claim:
     return next(claim for claim in story.claims if claim.about == about)
 
 
-def scores() -> Facts:
-    """The dot products of *robots* with every word."""
-    story = example("robots")
-    steps = story.steps
-    row = steps.words.index(ROBOTS)
-    best = int(steps.scores[row].argmax())
-    return {
-        "title": story.title,
-        "sentence": story.sentence,
-        "words": list(steps.words),
-        "word": ROBOTS,
-        "query": steps.query[row].tolist(),
-        "keys": steps.key.tolist(),
-        "row": steps.scores[row].tolist(),
-        "lines": [str(steps.why("scores", row, k, digits=0)) for k in range(len(steps.words))],
-        "choices": list(steps.words),
-        "right": best,
-        "best": str(steps.words[best]),
-        "score": float(steps.scores[row, best]),
-    }
-
-
 def shares() -> Facts:
-    """The document's softmax of *robots*, which gives nought to a score of nought."""
+    """The document's softmax of *robots*, which gives zero to a score of zero."""
     story = example("robots")
     steps, claim = story.steps, claim_about(story, "weights of robots")
     row, smart = steps.words.index(ROBOTS), steps.words.index(SMART)
@@ -66,25 +44,6 @@ def shares() -> Facts:
         "smart": float(steps.weights[row, smart]),
         "why": str(steps.why("weights", row, smart)),
         "right": 1 if steps.weights[row, smart] > 0 else 0,
-    }
-
-
-def weighted_sum() -> Facts:
-    """The second number of the output of *robots*: values, each times its share."""
-    steps = example("robots").steps
-    row = steps.words.index(ROBOTS)
-    values, weights = steps.value[:, 1], steps.weights[row]
-    true = float(steps.output[row, 1])
-    choices = sorted({round(float(x), 2) for x in (values.mean(), values.max(), true)})
-    return {
-        "word": ROBOTS,
-        "words": list(steps.words),
-        "weights": weights.tolist(),
-        "values": values.tolist(),
-        "choices": [f"{x:.2f}" for x in choices],
-        "right": choices.index(round(true, 2)),
-        "true": true,
-        "why": str(steps.why("output", row, 1)),
     }
 
 
@@ -110,27 +69,6 @@ def printed() -> Facts:
         "followed": followed,
         "correct": true,
         "sum": f"{' + '.join(terms)} = {followed:.2f}",
-    }
-
-
-def division() -> Facts:
-    """The scores of *I*, and what becomes of the row with and without the division."""
-    story = example("good")
-    steps = story.steps
-    undivided = softmax(steps.scores)
-    flatter = undivided[0].max() < steps.weights[0].max()
-    return {
-        "title": story.title,
-        "words": list(steps.words),
-        "word": steps.words[0],
-        "scores": steps.scores[0].tolist(),
-        "width": steps.query.shape[-1],
-        "root": float(np.sqrt(steps.query.shape[-1])),
-        "divided": steps.weights[0].tolist(),
-        "undivided": undivided[0].tolist(),
-        "largest": float(undivided[0].max()),
-        "before": float(steps.weights[0].max()),
-        "right": 1 if flatter else 2,
     }
 
 

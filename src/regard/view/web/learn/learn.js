@@ -1,199 +1,377 @@
-// The Learn view: one story of short scenes, each beside a live picture, each with a question to
-// answer before the answer is shown; then an appendix.
+// The Learn view: one story about one sentence, a scene at a time, on a stage that stays in place;
+// each scene asks a question before it answers. Then an appendix.
 //
-// Fields of the address: page (the scene in view, from 1), answer (which choice was made in it,
-// from 1; without it the question stands open).
+// Fields of the address: page (the scene, from 1), answer (which choice was made in it, from 1;
+// without it the question stands open, unless it was answered before: the browser keeps that).
 
-import { announce, element, goTo, problem, replace } from "../lib/dom.js";
-import { describeExport } from "../lib/export.js";
+import { announce, element, problem, replace, tableHead } from "../lib/dom.js";
+import { describeExport, FIGURE_AXES } from "../lib/export.js";
+import { APPENDIX } from "./appendix.js";
 import { COURSE } from "./course.js";
-import { filledText, lessonFigure, PIECES } from "./lesson.js";
+import { FORMULAS, mathFormula, writtenFormula } from "./formulas.js";
+import { lessonStage } from "./learn_stage.js";
+import { SCENES } from "./scenes.js";
+import { filledText } from "./text.js";
+import { trainingPicture } from "./training.js";
 
 const STORY = COURSE.filter(({ appendix }) => !appendix).length;
-const OWN_SCROLLING = ["wheel", "touchmove", "keydown", "pointerdown"];
-const IN_VIEW = "-35% 0px -60% 0px"; // a scene is read when it crosses this band of the window
+const PROGRESS = "learn"; // its name in the browser's storage
 
 /** @param {HTMLElement} root @param {State} state @param {Source} source */
 export async function showLearn(root, state, source) {
-  /** @type {Story} */
-  const story = {
+  const kept = keptProgress();
+  /** @type {Course} */
+  const course = {
     state,
     source,
-    scenes: [],
-    current: 0,
-    last: 0,
-    target: null,
+    scenes: COURSE.map((page, at) => ({
+      page,
+      number: at + 1,
+      facts: null,
+      answered: kept.answers[page.name] || 0,
+      knobs: null,
+      close: null,
+    })),
+    current: -1,
     closed: false,
     contents: element("nav", { class: "contents", "aria-label": "Scenes of the course" }),
+    text: element("div", { class: "scene-text" }),
+    stage: lessonStage(),
+    host: element("div", { class: "stage-host" }),
+    caption: element("figcaption", { class: "stage-caption" }),
+    controls: element("div", { class: "stage-controls" }),
+    table: element("div"),
+    section: element("section", { class: "scene" }),
   };
-  story.scenes = COURSE.map((page, at) => emptyScene(page, at + 1));
-  const body = element(
-    "article",
-    { class: "lesson-page" },
-    element("h1", { tabindex: "-1" }, "How attention works"),
-    element("p", { class: "quiet lead" }, "A story in scenes. Answer each question, then read on."),
-    story.scenes.map(({ root }, at) => [
-      at === STORY &&
-        element(
-          "h2",
-          { class: "appendix" },
-          "Appendix: what three published introductions get wrong",
-        ),
-      root,
-    ]),
-    teachersPage(),
+  replace(
+    course.section,
+    course.text,
+    element(
+      "figure",
+      { class: "scene-stage" },
+      course.host,
+      course.caption,
+      course.controls,
+      course.table,
+    ),
   );
-  root.append(element("div", { class: "course" }, story.contents, body));
-  story.current = currentScene(state);
-  story.target = story.current; // until it is in view, those above it are not read
-  drawContents(story);
-  const watcher = watchScenes(story);
-  state.follow(() => followAddress(story));
-  describeExport(() => lessonFigure(story, source));
-  const filled = fillScenes(story, story.current);
-  await filled.first;
-  if (story.current > 0 && !story.closed) jumpTo(story, story.current, "auto");
+  const printed = element("div", { class: "printed" });
+  root.append(
+    element(
+      "div",
+      { class: "course" },
+      element("h1", { class: "only-read" }, "How attention works"),
+      course.contents,
+      course.section,
+      teachersPage(),
+    ),
+    printed,
+  );
+  const listening = listen(course, printed);
+  state.follow(() => followAddress(course));
+  describeExport(() => sceneFigure(course));
+  await showScene(course, sceneInAddress(state), false);
+  loadRest(course);
   return () => {
-    story.closed = true;
-    watcher.close();
-    story.scenes.forEach(closePieces);
+    course.closed = true;
+    course.stage.close();
+    for (const { close } of course.scenes) if (close) close();
+    listening.abort();
   };
+}
+
+// A stage drawn for one width is drawn again for another; letters are measured when they are there;
+// and paper gets every scene, one below the other.
+/** @param {Course} course @param {HTMLElement} printed */
+function listen(course, printed) {
+  const stop = new AbortController();
+  const again = () => {
+    if (!course.closed && course.current >= 0)
+      drawStage(course, course.scenes[course.current], false);
+  };
+  const observer = new ResizeObserver(again);
+  observer.observe(course.host);
+  stop.signal.addEventListener("abort", () => observer.disconnect());
+  document.fonts.ready.then(again);
+  window.addEventListener("colours", again, { signal: stop.signal });
+  const paper = matchMedia("print");
+  paper.addEventListener(
+    "change",
+    () =>
+      replace(
+        printed,
+        paper.matches ? course.scenes.map((scene) => printedScene(course, scene)) : [],
+      ),
+    { signal: stop.signal },
+  );
+  return stop;
 }
 
 /** @param {State} state */
-function currentScene(state) {
+function sceneInAddress(state) {
   return Math.max(1, Math.min(COURSE.length, Math.round(state.number("page", 1)))) - 1;
 }
 
-/** @param {CoursePage} page @param {number} number @returns {Scene} */
-function emptyScene(page, number) {
-  const text = element("div", { class: "scene-text" });
-  const beside = element("div", { class: "scene-picture" });
-  const name = page.appendix ? `Appendix ${number - STORY}` : `Scene ${number} of ${STORY}`;
-  const heading = element("h2", { tabindex: "-1", id: `scene-${page.name}` }, page.title);
-  const root = element(
-    "section",
-    { class: "scene", "aria-labelledby": `scene-${page.name}`, "data-scene": String(number) },
-    element("div", { class: "scene-head" }, element("p", { class: "quiet small" }, name), heading),
-    text,
-    beside,
-  );
-  return {
-    number,
-    page,
-    facts: null,
-    answered: 0,
-    pieces: [],
-    root,
-    text,
-    beside,
-    buttons: [],
-    answer: element("div", { class: "answer", hidden: true }),
-    verdict: element("p", { class: "verdict" }),
-  };
+/** @returns {{ answers: Record<string, number>; last: number }} */
+function keptProgress() {
+  const nothing = { answers: {}, last: 0 };
+  try {
+    return { ...nothing, ...JSON.parse(localStorage.getItem(PROGRESS) || "{}") };
+  } catch {
+    return nothing;
+  }
 }
 
-// Scenes come in their order; `first` is over when those down to the one in view are there, so that
-// nothing above it moves any more.
-/** @param {Story} story @param {number} last */
-function fillScenes(story, last) {
-  /** @param {Scene} scene */
-  const fill = async (scene) => {
+/** @param {Course} course */
+function keepProgress({ scenes, current }) {
+  const answers = Object.fromEntries(
+    scenes.filter(({ answered }) => answered).map(({ page, answered }) => [page.name, answered]),
+  );
+  try {
+    localStorage.setItem(PROGRESS, JSON.stringify({ answers, last: current }));
+  } catch {
+    /* not kept */
+  }
+}
+
+/** @param {Course} course @param {CourseScene} scene */
+async function sceneFacts({ source }, scene) {
+  scene.facts ??= await source.learn(scene.page.name);
+  scene.knobs ??= SCENES[scene.page.name]?.knobs(scene.facts) || {};
+  return scene.facts;
+}
+
+// The other scenes are computed while the first is read.
+/** @param {Course} course */
+async function loadRest(course) {
+  for (const scene of course.scenes) {
+    if (course.closed) return;
     try {
-      const facts = await story.source.learn(scene.page.name);
-      if (!story.closed) drawScene(story, scene, facts);
-    } catch (error) {
-      if (!story.closed) replace(scene.text, problem(error));
+      await sceneFacts(course, scene);
+    } catch {
+      /* it is said when the scene is opened */
     }
-  };
-  /** @param {Scene[]} scenes */
-  const inOrder = async (scenes) => {
-    for (const scene of scenes) if (!story.closed) await fill(scene);
-  };
-  const first = inOrder(story.scenes.slice(0, last + 1));
-  return { first, rest: first.then(() => inOrder(story.scenes.slice(last + 1))) };
+  }
+  course.section.dataset.loaded = "yes";
 }
 
-/** @param {Story} story @param {Scene} scene @param {Facts} facts */
-function drawScene(story, scene, facts) {
-  const { page } = scene;
-  scene.facts = facts;
-  const choices = page.choices || facts.choices;
-  scene.buttons = choices.map((text, at) =>
-    element(
-      "button",
-      {
-        type: "button",
-        class: "button",
-        "aria-pressed": "false",
-        on: { click: () => chooseAnswer(story, scene, at + 1) },
-      },
-      text,
-    ),
-  );
+/** @param {Course} course @param {number} at @param {boolean} [focus] */
+async function showScene(course, at, focus = true) {
+  const before = course.scenes[course.current];
+  if (before?.close) before.close();
+  if (before) before.close = null;
+  course.current = at;
+  const scene = course.scenes[at];
+  drawContents(course);
+  try {
+    await sceneFacts(course, scene);
+  } catch (error) {
+    if (!course.closed && course.current === at) replace(course.text, problem(error));
+    return;
+  }
+  if (course.closed || course.current !== at) return;
+  const chosen = Math.round(course.state.number("answer", 0));
+  if (chosen >= 1 && chosen <= choicesOf(scene).length) scene.answered = chosen;
+  course.section.dataset.scene = String(scene.number);
+  course.section.setAttribute("aria-labelledby", `scene-${scene.page.name}`);
+  drawText(course, scene);
+  if (scene.answered) openAnswer(course, scene);
+  else drawStage(course, scene);
+  if (!focus) return;
+  course.text.querySelector("h2")?.focus({ preventScroll: true });
+  course.section.scrollIntoView({ block: "nearest" });
+  if (course.section.getBoundingClientRect().top < 0) window.scrollTo(0, 0);
+}
+
+/** @param {CourseScene} scene */
+function choicesOf({ page, facts }) {
+  return page.choices || facts?.choices || [];
+}
+
+/** @param {Course} course @param {CourseScene} scene */
+function drawText(course, scene) {
+  const { page, facts, number } = scene;
+  if (!facts) return;
+  const name = page.appendix
+    ? `Appendix ${number - STORY}: what three published introductions get wrong`
+    : `Scene ${number} of ${STORY}`;
   replace(
-    scene.text,
-    paragraphs(facts, page.text),
+    course.text,
+    element(
+      "div",
+      { class: "scene-head" },
+      element("p", { class: "quiet small" }, name),
+      element("h2", { tabindex: "-1", id: `scene-${page.name}` }, page.title),
+    ),
+    sceneWords(scene, (chosen) => {
+      const first = !scene.answered;
+      scene.answered = chosen;
+      if (first) openAnswer(course, scene);
+      else markAnswer(course, scene);
+      course.state.set({ page: pageField(scene), answer: chosen });
+      keepProgress(course);
+      drawContents(course);
+    }),
+    element("div", { class: "answer", hidden: true }),
+    turns(course, scene),
+    goOn(course),
+  );
+}
+
+// What a scene says and asks, on the screen and on paper.
+/** @param {CourseScene} scene @param {(chosen: number) => void} choose */
+function sceneWords(scene, choose) {
+  const { page, facts } = scene;
+  if (!facts) return [];
+  return [
+    ...paragraphs(facts, page.text),
+    page.formula && element("p", { class: "formula" }, mathFormula(...FORMULAS[page.formula])),
     element(
       "div",
       { class: "question", role: "group", "aria-labelledby": `asked-${page.name}` },
       element("h3", { id: `asked-${page.name}` }, filledText(page.ask, facts)),
-      element("div", { class: "choices" }, scene.buttons),
+      element(
+        "div",
+        { class: "choices" },
+        choicesOf(scene).map((text, at) =>
+          element(
+            "button",
+            {
+              type: "button",
+              class: "button",
+              "aria-pressed": "false",
+              on: { click: () => choose(at + 1) },
+            },
+            /[\^_√]/.test(text) ? writtenFormula(text) : text,
+          ),
+        ),
+      ),
     ),
-    scene.answer,
-    turns(story, scene),
+  ];
+}
+
+// The first choice opens the answer, and the stage goes on to it; another one moves the mark.
+/** @param {Course} course @param {CourseScene} scene */
+function openAnswer(course, scene) {
+  const { page, facts, knobs } = scene;
+  const answer = course.text.querySelector(".answer");
+  if (!facts || !(answer instanceof HTMLElement)) return;
+  replace(
+    answer,
+    element("p", { class: "verdict" }),
+    paragraphs(facts, page.answer),
+    onward(course, page, facts),
   );
-  showPiece(scene, page.picture);
-  if (scene.number - 1 === currentScene(story.state))
-    showAnswer(story, scene, chosenIn(story, scene));
+  answer.hidden = false;
+  if (!scene.opened) Object.assign(knobs || {}, SCENES[page.name]?.answered);
+  scene.opened = true;
+  drawStage(course, scene);
+  markAnswer(course, scene);
 }
 
-/** @param {Story} story @param {Scene} scene @param {number} chosen */
-function chooseAnswer(story, scene, chosen) {
-  // Whoever answers is in this scene, wherever the middle of the window is.
-  story.current = story.target = scene.number - 1;
-  showAnswer(story, scene, chosen);
-  story.state.set({ page: numberIn(scene), answer: chosen });
-  drawContents(story);
-}
-
-/** @param {Scene} scene */
-function numberIn({ number }) {
-  return number === 1 ? null : number;
-}
-
-/** @param {Story} story @param {Scene} scene */
-function chosenIn({ state }, { buttons }) {
-  const chosen = Math.round(state.number("answer", 0));
-  return chosen >= 1 && chosen <= buttons.length ? chosen : 0;
-}
-
-// A first choice opens the answer and the picture that goes with it, another one moves the mark.
-/** @param {Story} story @param {Scene} scene @param {number} chosen */
-function showAnswer(story, scene, chosen) {
-  const { page, facts, buttons, answered } = scene;
-  if (!facts || !chosen || chosen === answered) return;
+/** @param {Course} course @param {CourseScene} scene */
+function markAnswer({ text }, { facts, answered }) {
+  const buttons = [...text.querySelectorAll(".choices button")];
+  const verdict = text.querySelector(".verdict");
+  if (!facts || !verdict) return;
   buttons.forEach((button, at) => {
-    button.setAttribute("aria-pressed", String(at + 1 === chosen));
+    button.setAttribute("aria-pressed", String(at + 1 === answered));
     button.classList.toggle("right", at === facts.right);
-    button.classList.toggle("wrong", at + 1 === chosen && at !== facts.right);
+    button.classList.toggle("wrong", at + 1 === answered && at !== facts.right);
   });
-  scene.answered = chosen;
-  story.last = scene.number - 1;
-  const verdict =
-    chosen - 1 === facts.right ? "Yes." : `Not quite. It is: ${buttons[facts.right].textContent}`;
-  if (!answered) {
-    replace(
-      scene.answer,
-      scene.verdict,
-      paragraphs(facts, page.answer),
-      onward(story, page, facts),
-    );
-    scene.answer.hidden = false;
-    if (page.after) showPiece(scene, page.after);
-  }
-  scene.verdict.textContent = verdict;
-  announce(verdict);
+  verdict.textContent =
+    answered - 1 === facts.right ? "Yes." : `Not quite. It is: ${buttons[facts.right].textContent}`;
+  announce(verdict.textContent);
+}
+
+/** @param {Course} course @param {CourseScene} scene @param {boolean} [moving] */
+function drawStage(course, scene, moving = true) {
+  const { page, facts, knobs } = scene;
+  if (!facts || !knobs) return;
+  const { host, stage } = course;
+  const drawn = SCENES[page.name];
+  if (!drawn) return drawPiece(course, scene, facts);
+  if (host.firstChild !== stage.root) replace(host, stage.root);
+  const { clientWidth: width, clientHeight: height } = host;
+  if (!width) return;
+  /** @param {Knobs} changes @param {boolean} [animated] */
+  const change = (changes, animated = true) => {
+    Object.assign(knobs, changes);
+    drawStage(course, scene, animated);
+  };
+  const answered = Boolean(scene.answered);
+  const shown = drawn.draw(facts, { width, height, answered, knobs, change });
+  const caption = element("span", null, shown.caption);
+  stage.show(shown.marks, caption.textContent, moving);
+  replace(course.caption, caption);
+  drawKnobs(course, answered && drawn.controls ? drawn.controls(facts, knobs, change) : []);
+  drawStageTable(course.table, shown.table);
+}
+
+// Whatever had the focus has it again; a slider in use is left alone.
+/** @param {Course} course @param {Child[]} made */
+function drawKnobs({ controls }, made) {
+  const inUse = document.activeElement;
+  if (inUse instanceof HTMLInputElement && inUse.type === "range" && controls.contains(inUse))
+    return;
+  const all = () => [...controls.querySelectorAll("button, input")];
+  const at = inUse ? all().indexOf(inUse) : -1;
+  replace(controls, made);
+  const again = all()[at];
+  if (again instanceof HTMLElement) again.focus({ preventScroll: true });
+}
+
+/** @param {HTMLElement} slot @param {StageTable} [table] */
+function drawStageTable(slot, table) {
+  const open = slot.querySelector("details")?.open || false;
+  replace(
+    slot,
+    table &&
+      element(
+        "details",
+        { class: "as-table", open },
+        element("summary", { class: "small quiet" }, "As a table"),
+        element(
+          "div",
+          { class: "wide" },
+          element(
+            "table",
+            { class: "numbers lesson" },
+            tableHead([null, ...table.heads]),
+            element(
+              "tbody",
+              null,
+              table.rows.map(([name, ...cells]) =>
+                element(
+                  "tr",
+                  null,
+                  element("th", { scope: "row" }, name),
+                  cells.map((cell) => element("td", null, cell)),
+                ),
+              ),
+            ),
+          ),
+        ),
+      ),
+  );
+}
+
+// Scenes without marks: the small model that is trained, and the tables of the appendix.
+/** @param {Course} course @param {CourseScene} scene @param {Facts} facts */
+function drawPiece(course, scene, facts) {
+  const { page, answered } = scene;
+  const shown = `${page.name} ${Boolean(answered)}`;
+  if (course.host.firstElementChild?.getAttribute("data-piece") === shown) return;
+  scene.close?.();
+  const piece =
+    page.name === "training"
+      ? trainingPicture(Boolean(answered))
+      : { root: answered ? APPENDIX[page.name](facts) : element("div"), close: null };
+  scene.close = piece.close;
+  replace(course.host, element("div", { class: "piece", "data-piece": shown }, piece.root));
+  replace(course.caption);
+  drawKnobs(course, []);
+  drawStageTable(course.table);
 }
 
 /** @param {Facts} facts @param {Paragraph[]} parts */
@@ -205,25 +383,11 @@ function paragraphs(facts, parts) {
 }
 
 const OF_OTHER_VIEWS = [
-  "page",
-  "answer",
-  "part",
-  "show",
-  "q",
-  "k",
-  "from",
-  "sentence",
-  "layer",
-  "head",
-  "divide",
-  "causal",
-  "position",
-  "heat",
-  "cell",
-  "own",
+  ...["page", "answer", "part", "show", "q", "k", "from", "sentence", "layer", "head", "divide"],
+  ...["causal", "position", "heat", "cell", "own"],
 ];
 
-/** @param {Story} story @param {CoursePage} page @param {Facts} facts */
+/** @param {Course} course @param {CoursePage} page @param {Facts} facts */
 function onward({ state, source }, page, facts) {
   const [view, fields, label, more] = page.open;
   if (!source.views.includes(view)) return null;
@@ -248,49 +412,72 @@ function onward({ state, source }, page, facts) {
   );
 }
 
-/** @param {Story} story @param {Scene} scene */
-function turns(story, { number }) {
-  /** @param {number} to @param {string} text */
-  const button = (to, text) =>
+/** @param {Course} course @param {CourseScene} scene */
+function turns(course, { number }) {
+  /** @param {number} to @param {string} text @param {string} kind */
+  const button = (to, text, kind) =>
     to >= 1 && to <= COURSE.length
       ? element(
           "button",
-          { type: "button", class: "button", on: { click: () => go(story, to - 1) } },
+          {
+            type: "button",
+            class: `button ${kind}`,
+            on: { click: () => goToScene(course, to - 1) },
+          },
           text,
         )
       : element("span");
   return element(
     "div",
     { class: "turns" },
-    button(number - 1, "← Back"),
-    button(number + 1, "Next →"),
+    button(number - 1, "← Back", ""),
+    button(number + 1, "Next →", "primary"),
   );
 }
 
-/** @param {Scene} scene @param {string | undefined} name */
-function showPiece(scene, name) {
-  closePieces(scene);
-  if (!name || !scene.facts) return;
-  const made = PIECES[name](scene.facts);
-  scene.pieces.push(made);
-  replace(scene.beside, element("div", { class: "live" }, made.root));
-  if (made.show) made.show();
+// Whoever comes back to the first scene is shown the way to where they were.
+/** @param {Course} course */
+function goOn(course) {
+  const { last } = keptProgress();
+  if (course.current !== 0 || !(last > 0 && last < COURSE.length)) return null;
+  return element(
+    "p",
+    null,
+    element(
+      "button",
+      { type: "button", class: "link onward", on: { click: () => goToScene(course, last) } },
+      `Go on where you stopped: ${COURSE[last].title} →`,
+    ),
+  );
 }
 
-/** @param {Scene} scene */
-function closePieces(scene) {
-  for (const made of scene.pieces) if (made.close) made.close();
-  scene.pieces = [];
+/** @param {CourseScene} scene */
+function pageField({ number }) {
+  return number === 1 ? null : number;
 }
 
-/** @param {Story} story */
-function drawContents(story) {
+/** @param {Course} course @param {number} at */
+function goToScene(course, at) {
+  const scene = course.scenes[at];
+  course.state.set({ page: pageField(scene), answer: scene.answered || null }, true);
+}
+
+// The address names another scene or another answer: by a link, by going back, or by hand.
+/** @param {Course} course */
+function followAddress(course) {
+  const at = sceneInAddress(course.state);
+  if (at === course.current) return;
+  showScene(course, at).then(() => keepProgress(course));
+}
+
+/** @param {Course} course */
+function drawContents(course) {
   replace(
-    story.contents,
+    course.contents,
     element(
       "ol",
       null,
-      story.scenes.map(({ page, number, answered }, at) =>
+      course.scenes.map(({ page, number, answered }, at) =>
         element(
           "li",
           { class: page.appendix ? "of-appendix" : null },
@@ -298,12 +485,23 @@ function drawContents(story) {
             "a",
             {
               href: `#learn?page=${number}`,
+              title: page.title,
               class: answered ? "answered" : null,
-              "aria-current": at === story.current ? "step" : null,
-              on: { click: (event) => followLink(event, story, at) },
+              "aria-current": at === course.current ? "step" : null,
+              on: {
+                click: (event) => {
+                  if (event.ctrlKey || event.metaKey) return;
+                  event.preventDefault();
+                  goToScene(course, at);
+                },
+              },
             },
-            element("span", { class: "scene-number" }, `${number}. `),
-            element("span", { class: "scene-title" }, page.title),
+            element(
+              "span",
+              { class: "scene-number" },
+              page.appendix ? "ABC"[number - STORY - 1] : String(number),
+            ),
+            element("span", { class: "only-read" }, `${page.title}${answered ? ", answered" : ""}`),
           ),
         ),
       ),
@@ -311,70 +509,51 @@ function drawContents(story) {
   );
 }
 
-/** @param {MouseEvent} event @param {Story} story @param {number} at */
-function followLink(event, story, at) {
-  if (event.ctrlKey || event.metaKey) return;
-  event.preventDefault();
-  go(story, at);
-}
-
-/** @param {Story} story @param {number} at */
-function go(story, at) {
-  const scene = story.scenes[at];
-  story.state.set({ page: numberIn(scene), answer: scene.answered || null }, true);
-}
-
-// The address names another scene: by a link, by going back, or by hand.
-/** @param {Story} story */
-function followAddress(story) {
-  const at = currentScene(story.state);
-  const scene = story.scenes[at];
-  if (scene.facts) showAnswer(story, scene, chosenIn(story, scene));
-  if (at !== story.current) jumpTo(story, at);
-}
-
-/** @param {Story} story @param {number} at @param {ScrollBehavior} [behavior] */
-function jumpTo(story, at, behavior) {
-  const { root } = story.scenes[at];
-  Object.assign(story, { current: at, target: at });
-  drawContents(story);
-  root.querySelector("h2")?.focus({ preventScroll: true });
-  if (behavior) root.scrollIntoView({ block: "start", behavior });
-  else goTo(root);
-}
-
-// Whichever scene crosses the middle of the window is the one in the address. While the page is on
-// its way to a scene, those it passes do not count; the reader's own scrolling ends that.
-/** @param {Story} story */
-function watchScenes(story) {
-  /** @param {number} at */
-  const arrived = (at) => {
-    if (story.target !== null && story.target !== at) return;
-    story.target = null;
-    if (at === story.current) return;
-    story.current = at;
-    const scene = story.scenes[at];
-    story.state.set({ page: numberIn(scene), answer: scene.answered || null });
-    drawContents(story);
-  };
-  const observer = new IntersectionObserver(
-    (entries) => {
-      for (const { isIntersecting, target } of entries)
-        if (isIntersecting && target instanceof HTMLElement)
-          arrived(Number(target.dataset.scene) - 1);
-    },
-    { rootMargin: IN_VIEW },
+// A scene on paper: its words, its answer where it was given, and the stage as it would stand.
+/** @param {Course} course @param {CourseScene} scene */
+function printedScene(course, scene) {
+  const { page, facts, knobs, answered } = scene;
+  if (!facts || !knobs) return null;
+  const drawn = SCENES[page.name];
+  const stage = lessonStage();
+  const [width, height] = [640, 340];
+  stage.root.setAttribute("viewBox", `0 0 ${width} ${height}`);
+  const view = { width, height, answered: Boolean(answered), knobs, change: () => {} };
+  const shown = drawn?.draw(facts, view);
+  if (shown) stage.show(shown.marks, page.title, false);
+  return element(
+    "section",
+    { class: "scene-on-paper" },
+    element("h2", null, page.title),
+    sceneWords(scene, () => {}),
+    answered > 0 && paragraphs(facts, page.answer),
+    shown && [stage.root, element("p", { class: "stage-caption" }, shown.caption)],
+    !shown && answered > 0 && APPENDIX[page.name]?.(facts),
   );
-  for (const { root } of story.scenes) observer.observe(root);
-  const own = () => {
-    story.target = null;
-  };
-  for (const name of OWN_SCROLLING) window.addEventListener(name, own, { passive: true });
+}
+
+// What Save offers: the head of the scene as lines, or its row; and the course as a file.
+/** @param {Course} course @returns {Figure | null} */
+function sceneFigure({ scenes, current, source }) {
+  const scene = [scenes[current], scenes[0]].find((one) => one?.facts?.weights);
+  const facts = scene?.facts;
+  if (!scene || !facts) return null;
+  const { page } = scene;
+  const sentence = facts.sentence || facts.words.join(" ");
+  const table = Array.isArray(facts.weights[0]);
   return {
-    close: () => {
-      observer.disconnect();
-      for (const name of OWN_SCROLLING) window.removeEventListener(name, own);
-    },
+    name: `${page.title} ${sentence}`,
+    kind: table ? "lines" : "heatmap",
+    title: table ? `Layer ${facts.layer}, head ${facts.head}` : page.title,
+    caption: page.title,
+    provenance: `“${sentence}” · regard ${source.page.version}`,
+    axes: FIGURE_AXES,
+    what: "weights",
+    queries: table ? facts.words : [facts.word],
+    keys: facts.key_words || facts.words,
+    chosen: facts.position === undefined ? [] : [facts.position],
+    values: facts.weights.flat(),
+    html: { path: "/api/export/learn", fields: {} },
   };
 }
 
@@ -391,7 +570,7 @@ function teachersPage() {
       "ul",
       null,
       item("Save, HTML makes one file of the whole course. It needs no server and no network."),
-      item("The scenes up to the weighted sum fill a lesson; heads to layers make a second one."),
+      item("The scenes up to the mixed values fill a lesson; heads to layers make a second one."),
       item("Let the class vote on each question before anybody clicks."),
       item(
         "On paper: ",

@@ -1,8 +1,8 @@
 // A transformer of one layer that is trained in the page: forward, gradient and Adam, in float64.
 // A test holds the gradient against PyTorch's.
 //
-// The task is to write a row of letters backwards. Sizes: TINY_SIZES. One head; what attention and
-// the feed-forward layer make is added to what came in; no biases, no normalisation.
+// A task (TINY_TASKS) is to write letters backwards, say. Sizes: TINY_SIZES. One head; what
+// attention and the feed-forward layer make is added to what came in; no biases, no normalisation.
 //
 //   x = token[letters] + position        query, key, value = x · w_query, x · w_key, x · w_value
 //   weights = softmax(query · keyᵀ / √head_width)
@@ -166,16 +166,25 @@ export function tinyStep(model, batch) {
   return loss;
 }
 
-// Rows of letters drawn at random, each with itself backwards.
+// What can be learnt: from a row of letters to the row that is to be written.
+/** @type {Record<string, (letters: number[]) => number[]>} */
+export const TINY_TASKS = {
+  backwards: (letters) => [...letters].reverse(),
+  copy: (letters) => [...letters],
+  sort: (letters) => [...letters].sort((a, b) => a - b),
+};
+
+// Rows of letters drawn at random, each with what is to be written.
 /**
  * @param {() => number} random
  * @param {number} size
+ * @param {string} [task]
  * @param {Pick<TinySizes, "letters" | "length">} [sizes]
  */
-export function reversedBatch(random, size, { letters, length } = TINY_SIZES) {
+export function taskBatch(random, size, task = "backwards", { letters, length } = TINY_SIZES) {
   return Array.from({ length: size }, () => {
     const drawn = Array.from({ length }, () => Math.floor(random() * letters));
-    return { letters: drawn, target: [...drawn].reverse() };
+    return { letters: drawn, target: TINY_TASKS[task](drawn) };
   });
 }
 

@@ -48,6 +48,12 @@ export function operandNumber(value, digits, noise = 0) {
   return text.includes("within") ? "0" : text;
 }
 
+// As running text has it: with a real minus sign.
+/** @param {number} value @param {number} digits */
+export function signedNumber(value, digits) {
+  return operandNumber(value, digits).replace(/^-/, "−");
+}
+
 // Every digit that there is, as Python writes it.
 /** @param {number} value */
 export function exactNumber(value) {

@@ -33,6 +33,21 @@ export function svgElement(tag, properties, ...children) {
   return filled(document.createElementNS(SVG_SPACE, tag), properties, children);
 }
 
+const MATH_SPACE = "http://www.w3.org/1998/Math/MathML";
+
+// A formula, as browsers set it: mathElement("mfrac", null, above, below).
+/**
+ * @param {string} tag
+ * @param {Record<string, string> | null} attributes
+ * @param {Child[]} children
+ */
+export function mathElement(tag, attributes, ...children) {
+  const made = document.createElementNS(MATH_SPACE, tag);
+  for (const [name, value] of Object.entries(attributes || {})) made.setAttribute(name, value);
+  made.append(...flat(children));
+  return made;
+}
+
 /** @template {Element} T @param {T} parent @param {Child[]} children @returns {T} */
 export function replace(parent, ...children) {
   parent.replaceChildren(...flat(children));
@@ -68,22 +83,24 @@ function flat(children) {
   });
 }
 
-// A row of choices of which one holds: choices are [value, label, title?].
+// A row of choices of which one holds: choices are [value, label, title?, reason?]; one with a
+// reason why not cannot be chosen.
 /**
  * @template V
  * @param {string} label
- * @param {readonly (readonly [value: V, text: string, title?: string | null])[]} choices
+ * @param {readonly (readonly [V, string, (string | null)?, string?])[]} choices
  * @param {V | null} chosen
  * @param {(value: V) => void} choose
  */
 export function choice(label, choices, chosen, choose) {
   const group = element("div", { class: "choice", role: "group", "aria-label": label });
-  const buttons = choices.map(([value, text, title]) =>
+  const buttons = choices.map(([value, text, title, reason]) =>
     element(
       "button",
       {
         type: "button",
-        title,
+        title: reason || title,
+        disabled: Boolean(reason),
         "aria-pressed": String(value === chosen),
         on: { click: () => choose(value) },
       },

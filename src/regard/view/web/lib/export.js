@@ -93,10 +93,10 @@ function exportFormats(figure, source) {
     saveAs(fileName(figure, ending), new Blob([content], { type: kind }));
   /** @param {string} ending @param {string} path @param {unknown} fields */
   const ask = async (ending, path, fields) =>
-    saveAs(fileName(figure, ending), await (await source.post(path, fields)).blob());
+    saveAs(fileName(figure, ending), await (await source.ask(path, fields)).blob());
   const { html, card } = figure;
   const cardText = async () =>
-    await (await source.post("/api/export/card", sentFigure(figure))).text();
+    await (await source.ask("/api/export/card", sentFigure(figure))).text();
   const formats = {
     SVG: {
       title: "A drawing that stays sharp",
@@ -140,13 +140,16 @@ function exportFormats(figure, source) {
   );
 }
 
+// A sentence, and behind it the head that the figure is of.
+const MAX_NAME_CHARACTERS = 96;
+
 /** @param {{ name: string }} figure @param {string} ending */
 function fileName({ name }, ending) {
   const plain = name
     .normalize("NFKD")
     .replace(/[^\w]+/g, "-")
+    .slice(0, MAX_NAME_CHARACTERS)
     .replace(/^-+|-+$/g, "")
-    .slice(0, 48)
     .toLowerCase();
   return `${plain || "attention"}.${ending}`;
 }

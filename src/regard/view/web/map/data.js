@@ -20,7 +20,7 @@
 // choice is { layer, head }, both from 0.
 
 import { readNumbers } from "../lib/api.js";
-import { FIRST_SENTENCE } from "../read/headline.js";
+import { FIRST_SENTENCE } from "../read/examples.js";
 
 /** @param {Source} source @param {State} state @returns {Promise<Maps>} */
 export async function availableMaps(source, state) {
@@ -38,7 +38,7 @@ export async function availableMaps(source, state) {
 async function servedMap(source, file) {
   /** @param {string} what @param {Fields} fields @param {{ signal?: AbortSignal }} [options] */
   const ask = (what, fields, options) =>
-    source.post(`/api/map/${what}`, { file, ...fields }, options);
+    source.ask(`/api/map/${what}`, { file, ...fields }, options);
   return {
     about: await (await ask("about", {})).json(),
     /** @param {MapChoice} choice @param {RegionRequest} request */

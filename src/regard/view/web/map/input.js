@@ -45,6 +45,7 @@ export function listenToMap(view, { moveTo, zoom, pin, point }) {
       if (!view.window || !inside(shares(event))) return;
       event.preventDefault();
       zoom(Math.exp(Math.max(-1, Math.min(1, event.deltaY / 240))), shares(event));
+      point(positionAt(shares(event)));
     },
     { passive: false },
   );

@@ -16,8 +16,15 @@ export function fullWindow({ queries, keys }) {
  * @param {{ queries: number, keys: number, least?: number[] }} size
  */
 export function zoomed(view, factor, [down, across], size) {
+  const { least = [MIN_WINDOW_CELLS, MIN_WINDOW_CELLS] } = size;
+  // At the finest zoom a window stays as it is: made smaller and widened again it would wander.
+  /** @param {number[]} range @param {number} fewest */
+  const bounded = ([from, to], fewest) => Math.max(factor, Math.min(1, fewest / (to - from)));
   return fitted(
-    { rows: scaled(view.rows, factor, down), columns: scaled(view.columns, factor, across) },
+    {
+      rows: scaled(view.rows, bounded(view.rows, least[0]), down),
+      columns: scaled(view.columns, bounded(view.columns, least[1]), across),
+    },
     size,
   );
 }

@@ -206,10 +206,9 @@ function differenceSentence(grid, other, chosen) {
     (k) => `${asWord(grid.keys[k])} ${percent(here[k])} here, ${percent(beside[k])} beside`,
   );
   const mean = shares.reduce((sum, share) => sum + share, 0) / shares.length;
-  const which = chosen.queries.length ? "Of" : "They differ most at";
   const figures = told.length ? `: ${told.join("; ")}` : "";
   const own = chosen.queries.length
-    ? `${which} what ${asWord(grid.queries[q])} gives, ${percent(shares[q])} lies elsewhere`
-    : `${which} ${asWord(grid.queries[q])}, where ${percent(shares[q])} lies elsewhere`;
-  return `${own}${figures}. On average ${percent(mean)} of a word's attention does.`;
+    ? `${asWord(grid.queries[q])} puts ${percent(shares[q])} of its attention elsewhere there`
+    : `They differ most at ${asWord(grid.queries[q])}, where ${percent(shares[q])} lies elsewhere`;
+  return `${own}${figures}. On average ${percent(mean)} of a word's attention moves.`;
 }

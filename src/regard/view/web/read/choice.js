@@ -1,6 +1,6 @@
 // What is chosen in the Read view: a head, and words on either side of it.
 
-import { readChanges, writeChanges } from "./experiment.js";
+import { withChange } from "./experiment.js";
 import { currentStep, writtenUntil } from "./token_steps.js";
 import { readPositions, sums, writePositions } from "./weights.js";
 
@@ -30,25 +30,66 @@ export function currentChoice(state, reading, peek = null) {
   };
 }
 
-// Chosen words: those of the address, else the highlighted word where its head is shown, as in the
-// first document's figure.
+// Chosen words: those of the address, else the highlighted word. A word stays chosen whatever head
+// is shown: where French looks, it is the word that the chosen one became.
 /** @param {State} state @param {Shown} shown @returns {Chosen} */
 export function pinnedWords(state, shown) {
-  const { reading, grid, choice } = shown;
+  const { reading, part, grid, choice } = shown;
   const step = currentStep(state, shown);
   if (step !== null) return { queries: [step], keys: [] };
   const [q, k] = [state.get("q", "?"), state.get("k", "?")];
-  if (q !== "?" || k !== "?")
-    return { queries: readPositions(q, grid.rows), keys: readPositions(k, grid.columns) };
+  const own = currentChoice(state, reading).part;
+  if (q !== "?" || k !== "?") {
+    const isOwn = own === choice.part;
+    const queries = readPositions(q, isOwn ? grid.rows : MAX_POSITION)
+      .map((at) => (isOwn ? at : carriedPosition(reading, own, choice.part, at)))
+      .filter((at) => at !== null && at < grid.rows);
+    const keys = isOwn ? readPositions(k, grid.columns) : [];
+    return { queries: /** @type {number[]} */ (queries), keys };
+  }
   const { highlight } = reading;
-  const part = highlight && reading.parts.find((one) => one.name === highlight.part);
-  if (!part || !isHighlightHead(highlight, choice) || state.get("by", "words") !== "words")
-    return { queries: [], keys: [] };
-  const { words } = part.query;
-  return {
-    queries: grid.queries[highlight.query] === words[highlight.query] ? [highlight.query] : [],
-    keys: [],
-  };
+  if (!highlight || grid.hidden) return { queries: [], keys: [] };
+  const at = carriedPosition(reading, highlight.part, choice.part, highlight.query);
+  if (at === null) return { queries: [], keys: [] };
+  const isWord = state.get("by", "words") === "words";
+  return { queries: isWord ? [at] : tokensOf(part.query, [at]), keys: [] };
+}
+
+const MAX_POSITION = 4096; // of a word that is looked for in another part
+
+/** @param {Side} side @param {number[]} words */
+export function tokensOf({ word_of_token: words_of }, words) {
+  return [...words_of.keys()].filter((token) => words.includes(words_of[token]));
+}
+
+// Where a word that asks in one part stands in another: itself, or what it was translated to or
+// from; null where that is not known.
+/** @param {PageReading} reading @param {string} from @param {string} to @param {number} at */
+export function carriedPosition({ parts, alignment }, from, to, at) {
+  if (from === to) return at;
+  const [one, other] = [from, to].map((name) => parts.find((part) => part.name === name)?.query);
+  if (!one || !other) return null;
+  /** @param {Side} side */
+  const before = ({ words }) => (words[0] === "(start)" ? 1 : 0);
+  if (one.language === other.language) return at - before(one) + before(other);
+  if (!alignment) return null;
+  if (other.language === "English") {
+    const sources = alignment.sources[at - before(one)] || [];
+    return sources.length ? sources.reduce((a, b) => (b.weight > a.weight ? b : a)).key : null;
+  }
+  const french = wordsFrom(alignment, at)[0];
+  return french === undefined ? null : french + before(other);
+}
+
+// The French words that an English one became, the surest first.
+/** @param {Alignment} alignment @param {number} key */
+export function wordsFrom({ sources }, key) {
+  /** @param {number} at */
+  const weight = (at) =>
+    Math.max(0, ...sources[at].filter((one) => one.key === key).map((one) => one.weight));
+  return [...sources.keys()]
+    .filter((at) => weight(at) > 0.2)
+    .sort((one, other) => weight(other) - weight(one));
 }
 
 // Whether what is shown is the link that the reading itself chose to tell.
@@ -152,8 +193,7 @@ export function handlersFor({ state, source, data, selection }, drawChosen) {
       const { part, layer, head } = choice;
       /** @type {Change} */
       const change = { change: "redirect", word: q, to: k, part, layer, head };
-      const others = readChanges(state.get("changes"));
-      state.set({ changes: writeChanges([...others, change]), q, k: null }, true);
+      state.set({ changes: withChange(state.get("changes"), change), q, k: null }, true);
     },
     pickCell(q, k) {
       pin({ queries: [q], keys: [k] });
@@ -189,33 +229,28 @@ function withOccurrence(words, at) {
   return `${words[at]} ${words.slice(0, at).filter((word) => word === words[at]).length}`;
 }
 
-// How the words of both languages are shaded: [English, French]. Words that are shown cut into
-// pieces have no shades.
-/** @param {State} state @param {Shown} shown @param {Chosen} chosen @returns {Shades[]} */
+// How the words of a text are shaded by those that are chosen. Words that are shown cut into pieces
+// have no shades.
+/** @param {State} state @param {Shown} shown @param {Chosen} chosen @returns {Shades} */
 export function wordShades(state, shown, chosen) {
   const { grid, part } = shown;
-  /** @type {Record<string, Shades>} */
-  const shades = {
-    English: { asking: [], weights: null, until: Infinity },
-    French: { asking: [], weights: null, until: Infinity },
-  };
+  /** @type {Shades} */
+  const shades = { asking: [], weights: null, until: Infinity };
   const { queries, keys } = chosen;
-  if (state.get("by", "words") === "words" && queries.length + keys.length) {
-    const rows = inSentence(part.query, grid.queryPositions);
-    const columns = inSentence(part.key, grid.keyPositions);
-    const [asking, answering] = [part.query, part.key].map((side) => side.language || "English");
-    const added = sums(grid, chosen);
-    const until = writtenUntil(state, shown);
-    if (until) shades[asking].until = rows(until.query);
-    if (queries.length) {
-      shades[asking].asking = queries.map(rows);
-      shades[answering].weights = weightsBy(columns, added.keys, queries.length);
-    } else {
-      shades[answering].asking = keys.map(columns);
-      shades[asking].weights = weightsBy(rows, added.queries, 1);
-    }
+  if (state.get("by", "words") !== "words" || !(queries.length + keys.length)) return shades;
+  const rows = inSentence(part.query, grid.queryPositions);
+  const columns = inSentence(part.key, grid.keyPositions);
+  const added = sums(grid, chosen);
+  const until = writtenUntil(state, shown);
+  if (until) shades.until = rows(until.query);
+  if (queries.length) {
+    shades.asking = queries.map(rows);
+    shades.weights = weightsBy(columns, added.keys, queries.length);
+  } else {
+    shades.asking = keys.map(columns);
+    shades.weights = weightsBy(rows, added.queries, 1);
   }
-  return [shades.English, shades.French];
+  return shades;
 }
 
 // The position of a word in its sentence, where (start) does not stand.

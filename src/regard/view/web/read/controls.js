@@ -2,7 +2,7 @@
 // about it.
 
 import { choice, element, labelled, percent, prose, replace } from "../lib/dom.js";
-import { isHighlight, pinnedWords } from "./choice.js";
+import { isHighlight, pinnedWords, tokensOf } from "./choice.js";
 import { hasFlow } from "./flow.js";
 import { choiceName } from "./sentences.js";
 import { hasSpace } from "./space.js";
@@ -91,15 +91,26 @@ function switchesFor(state, source, shown, isHidden) {
   const least = ({ target }) => state.set({ least: target.value === "0" ? null : target.value });
   /** @param {FieldEvent} event */
   const hide = ({ target }) => state.set({ marks: target.checked ? "hidden" : null, ...nothing });
-  /** @type {[string, string, string?][]} */
+  // The picture through the layers is of all heads; another one is of the chosen head again.
+  const isFlow = state.get("as") === "flow";
+  const afterFlow = { ...shown, choice: { ...head, show: isFlow ? "head" : head.show } };
+  /** @type {[string, string, string, string?][]} */
   const pictures = [
-    ["lines", "Lines"],
-    ["map", "Heatmap"],
+    ["lines", "Lines", "A line for each weight"],
+    ["map", "Heatmap", "A cell for each weight"],
+    [
+      "flow",
+      "Through the layers",
+      "Every layer at once: where a word comes from",
+      hasFlow(part) ? "" : "Needs all layers of a text of at most 64 tokens that looks at itself",
+    ],
+    [
+      "space",
+      "Queries and keys",
+      "Both in the plane in which they differ most",
+      hasSpace(afterFlow) ? "" : "Needs one head, and its query and key",
+    ],
   ];
-  if (hasFlow(part))
-    pictures.push(["flow", "Through the layers", "Every layer at once: where a word comes from"]);
-  if (hasSpace(shown))
-    pictures.push(["space", "Queries and keys", "Both in the plane in which they differ most"]);
   return [
     choice("Picture", pictures, state.get("as", "lines"), (name) =>
       state.set(asPicture(name, state, shown)),
@@ -122,7 +133,7 @@ function switchesFor(state, source, shown, isHidden) {
         ],
       ],
       state.get("by", "words"),
-      set("by", "words", nothing),
+      (by) => state.set({ by: by === "words" ? null : by, ...cutChoice(state, shown, by) }),
     ),
     labelled(
       "at least",
@@ -145,6 +156,26 @@ function switchesFor(state, source, shown, isHidden) {
       ),
     compareWith(state, source, shown),
   ];
+}
+
+// The words that are chosen stay chosen when they are cut into pieces, and when they are whole
+// again.
+/** @param {State} state @param {Shown} shown @param {string} by */
+function cutChoice(state, shown, by) {
+  if (state.get("by", "words") === by) return {};
+  const { part, grid } = shown;
+  if (grid.hidden) return { q: "-", k: null, step: null };
+  const { queries, keys } = pinnedWords(state, shown);
+  /** @param {Side} side @param {number[]} positions */
+  const carried = (side, positions) =>
+    by === "words"
+      ? [...new Set(positions.map((token) => side.word_of_token[token]))]
+      : tokensOf(side, positions);
+  return {
+    q: writePositions(carried(part.query, queries)) || "-",
+    k: writePositions(carried(part.key, keys)),
+    step: null,
+  };
 }
 
 // Fields of the address for a picture. All layers followed down are what the one through the layers

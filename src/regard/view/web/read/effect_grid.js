@@ -395,12 +395,10 @@ export function correlation(one, other) {
 
 // The head with its ablation applied.
 /** @param {ReadView} view @param {HeadPlace} place */
-function switchOff({ state, data, elements }, { part, layer, head }) {
+function switchOff({ state, elements }, { part, layer, head }) {
   const changes = writeChanges([{ change: "ablate", part, layer, head }]);
-  const same = data.shown?.choice.part === part;
-  const nothing = same ? {} : { q: "-", k: null };
-  state.set({ changes, part, layer, head, show: null, ...nothing }, true);
-  goTo(elements.outcome);
+  state.set({ changes, part, layer, head, show: null, q: null, k: null }, true);
+  goTo(elements.scene.root);
 }
 
 /** @param {number} value */

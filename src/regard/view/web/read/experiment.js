@@ -1,98 +1,93 @@
-// The outcome of an experiment: both translations with what differs, and the odds where they part.
+// Experiments: what was tried on a sentence, and the odds of the French words where two runs part.
 
 import { asWord, element, percent, problem, prose, replace, tableHead } from "../lib/dom.js";
 import { spacedWords } from "./translation.js";
 
+const MAX_TRIED = 6;
+
+// A line on the second run for the scene; null while nothing is changed.
+/** @param {ExperimentState | null} experiment @returns {Child} */
+export function outcomeNote(experiment) {
+  if (!experiment) return null;
+  if ("error" in experiment) return problem(experiment.error);
+  if ("running" in experiment) return "Running the translator again …";
+  const { same, candidates } = experiment;
+  const moved = candidates
+    .slice(0, 2)
+    .map((one) => `${asWord(one.word)} ${oneDecimal(one.before)} → ${oneDecimal(one.after)}`);
+  return prose(
+    `${same ? "The French stays the same" : "The French changed"}: ${moved.join(", ")}.`,
+  );
+}
+
+// What was tried on this sentence, the latest first; the one that is shown has its odds unfolded.
 /** @param {ReadView} view */
-export function drawOutcome(view) {
-  const { state } = view;
-  const { experiment } = view.data;
-  const { outcome } = view.elements;
-  outcome.hidden = !experiment;
-  if (!experiment) {
-    replace(outcome);
-    return;
+export function drawTried({ state, data, elements: { tried } }) {
+  const { experiment, sentence } = data;
+  const text = state.get("changes");
+  if (experiment && "changed" in experiment) {
+    const { changed, after, same } = experiment;
+    data.tried = [
+      { sentence, text, changed, after, same },
+      ...data.tried.filter((one) => one.text !== text || one.sentence !== sentence),
+    ].slice(0, MAX_TRIED);
   }
-  const undo = () => state.set({ changes: null }, true);
-  const undoAll = element(
-    "button",
-    { type: "button", class: "button", on: { click: undo } },
-    "Undo",
-  );
-  if ("error" in experiment || "running" in experiment) {
-    const text =
-      "error" in experiment
-        ? problem(experiment.error)
-        : element("p", { class: "quiet" }, "Running it again …");
-    replace(outcome, element("div", { class: "changed" }, text, undoAll));
-    return;
-  }
+  const shown = data.tried.filter((one) => one.sentence === sentence);
+  tried.hidden = !shown.length;
   replace(
-    outcome,
-    element(
-      "div",
-      { class: "changed" },
-      element("h2", null, "A second run, with this changed:"),
-      changesList(state, experiment.changed),
-      undoAll,
-    ),
-    element("div", { class: "both" }, translationsTable(experiment), oddsTable(experiment)),
-    element("p", { class: "small quiet" }, experiment.caution),
-  );
-}
-
-// Each change with a button that takes it out again; those that stay are run together.
-/** @param {State} state @param {string[]} changed */
-function changesList(state, changed) {
-  /** @param {number} at */
-  const without = (at) => () => {
-    const left = readChanges(state.get("changes")).filter((_, number) => number !== at);
-    state.set({ changes: writeChanges(left) }, true);
-  };
-  return element(
-    "ul",
-    null,
-    changed.map((phrase, at) =>
+    tried,
+    shown.length > 0 && [
+      element("h2", null, "What you tried"),
       element(
-        "li",
+        "ul",
         null,
-        prose(phrase),
-        changed.length > 1 &&
-          element(
-            "button",
-            { type: "button", class: "link small", on: { click: without(at) } },
-            "take it out",
-          ),
+        shown.map((one) => triedItem(state, one, one.text === text ? experiment : null)),
       ),
-    ),
+    ],
   );
 }
 
-/** @param {Experiment} experiment */
-function translationsTable({ before, after, same }) {
-  /** @param {string} name @param {Run} run */
-  const row = (name, { words, differing }) =>
+/** @param {State} state @param {Tried} one @param {ExperimentState | null} experiment */
+function triedItem(state, one, experiment) {
+  const isShown = one.text === state.get("changes");
+  const changes = readChanges(one.text);
+  /** @param {number} at */
+  const without = (at) => () =>
+    state.set({ changes: writeChanges(changes.filter((_, number) => number !== at)) }, true);
+  /** @param {string} text @param {() => void} click */
+  const link = (text, click) =>
+    element("button", { type: "button", class: "link small", on: { click } }, text);
+  return element(
+    "li",
+    { "aria-current": isShown ? "true" : null },
     element(
-      "tr",
-      null,
-      element("th", { scope: "row" }, name),
-      element(
-        "td",
-        { lang: "fr" },
-        spacedWords(words, (word, at) =>
-          differing.includes(at) ? element("mark", null, word) : word,
+      "ul",
+      { class: "changed" },
+      one.changed.map((phrase, at) =>
+        element(
+          "li",
+          null,
+          prose(phrase),
+          isShown && changes.length > 1 && link("take it out", without(at)),
         ),
       ),
-    );
-  return element(
-    "div",
-    null,
-    element("table", { class: "translations" }, row("before", before), row("after", after)),
-    element(
-      "p",
-      { class: "verdict" },
-      same ? "The translation did not change." : "The French changed.",
     ),
+    element(
+      "span",
+      { class: "outcome", lang: "fr" },
+      spacedWords(one.after.words, (word, at) =>
+        one.after.differing.includes(at) ? element("mark", null, word) : word,
+      ),
+    ),
+    isShown
+      ? link("Undo", () => state.set({ changes: null }, true))
+      : link("Show", () => state.set({ changes: one.text }, true)),
+    isShown &&
+      experiment &&
+      "changed" in experiment && [
+        oddsTable(experiment),
+        element("p", { class: "small quiet" }, experiment.caution),
+      ],
   );
 }
 
@@ -183,17 +178,19 @@ function isPosition(text) {
   return Number.isInteger(Number(text)) && Number(text) >= 0;
 }
 
-// The question that a change asks, in a learner's words, with the field's word for it.
-/** @param {Change} change @param {PageReading} reading @returns {[string, string]} */
-export function changeQuestion(change, reading) {
-  const part = reading.parts.find((one) => one.name === (change.part || "encoder"));
-  /** @param {SideName} side @param {number} [at] */
-  const name = (side, at = 0) => asWord(part ? part[side].words[at] : "");
-  if (change.change === "redirect")
-    return [
-      `What if ${name("query", change.word)} looked at ${name("key", change.to)}?`,
-      "redirect",
-    ];
-  if (change.change === "knock_out") return [`Cover ${name("key", change.word)}`, "knock out"];
-  return ["Switch this head off", "ablate"];
+// The text of changes with one more, or with one taken out.
+/** @param {string} text @param {Change} change */
+export function withChange(text, change) {
+  return writeChanges([...readChanges(text), change]);
+}
+
+/** @param {string} text @param {Change} change */
+export function withoutChange(text, change) {
+  const written = writeChanges([change]);
+  return writeChanges(readChanges(text).filter((one) => writeChanges([one]) !== written));
+}
+
+/** @param {string} text @param {Change} change */
+export function hasChange(text, change) {
+  return withoutChange(text, change) !== writeChanges(readChanges(text));
 }

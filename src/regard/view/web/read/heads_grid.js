@@ -18,6 +18,19 @@ export function headsGrid(handlers) {
   let boxes = [];
   let chosen = ""; // the part of the chosen head, whose tab opens with it
   /** @param {string} name */
+  const select = (name) => {
+    if (name !== chosen) handlers.choose(name, ...nearestHead(name));
+  };
+  // The same layer and head, in another part.
+  /** @param {string} name @returns {[number, number]} */
+  const nearestHead = (name) => {
+    const part = shown?.parts.find((one) => one.name === name);
+    if (!part) return [0, 0];
+    return [Math.min(place[0], part.layers - 1), Math.min(place[1], part.heads - 1)];
+  };
+  /** @type {[number, number]} */
+  let place = [0, 0];
+  /** @param {string} name */
   const open = (name) => {
     for (const { part, root: panel, tab } of boxes) {
       panel.hidden = part.name !== name;
@@ -34,10 +47,11 @@ export function headsGrid(handlers) {
      * @param {string} [by]
      */
     async show(reading, source, shownHead, by = "layer") {
+      place = [shownHead.layer, shownHead.head];
       if (shown !== reading || by !== order) {
         [shown, order] = [reading, by];
         this.close();
-        boxes = reading.parts.map((part) => partBox(part, by, handlers, () => boxes, open));
+        boxes = reading.parts.map((part) => partBox(part, by, handlers, () => boxes, select));
         replace(
           root,
           handlers.isExplained !== false && explanation(reading.parts[0]),
@@ -103,9 +117,9 @@ function turnTab(event, part, boxes, open) {
 /**
  * @param {Part} part
  * @param {(event: KeyboardEvent) => void} turn
- * @param {(name: string) => void} open
+ * @param {(name: string) => void} select
  */
-function partTab(part, turn, open) {
+function partTab(part, turn, select) {
   return element(
     "button",
     {
@@ -113,7 +127,7 @@ function partTab(part, turn, open) {
       role: "tab",
       id: `tab-${part.name}`,
       "aria-controls": `heads-${part.name}`,
-      on: { click: () => open(part.name), keydown: turn },
+      on: { click: () => select(part.name), keydown: turn },
     },
     part.title,
   );

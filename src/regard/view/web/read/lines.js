@@ -6,10 +6,10 @@
 
 import { element, frames, isCalm, percent, replace } from "../lib/dom.js";
 import { colours, sized } from "../lib/draw.js";
+import { MEANING_MS } from "../lib/motion.js";
 import { largest, sums } from "./weights.js";
 
 const SHARE_MARGIN_PIXELS = 52; // pixels outside the words, for their shares
-const MOTION_MS = 280; // milliseconds
 
 // paint(canvas, scrolled, model, layout) draws between the sides, as paintLines does.
 // handlers: hover(side, position or null), pick(side, position, event), span(side, from, to),
@@ -41,8 +41,9 @@ export function linesPicture(handlers, paint = paintLines) {
     if (!model || !root.isConnected) return;
     lightWords(lists, model);
     const [grid, grown] = motion.now(model.grid);
-    paint(canvas, scroller.scrollTop, { ...model, grid, grown }, layout);
-    if (motion.isMoving()) draw();
+    const isMoving = motion.isMoving();
+    paint(canvas, scroller.scrollTop, { ...model, grid, grown, isMoving }, layout);
+    if (isMoving) draw();
   });
   const resized = new ResizeObserver(() => {
     if (!model) return;
@@ -67,9 +68,7 @@ export function linesPicture(handlers, paint = paintLines) {
         replace(asks, model.titles[0], sideVerb(" asks", " (query)"));
         replace(answers, model.titles[1], sideVerb(" answers", " (key)"));
         layout = arrange(root, scroller, lists, model);
-        const [first] = [...model.pinned.queries, ...model.pinned.keys];
-        scroller.scrollTop =
-          first === undefined ? 0 : (first + 0.5) * layout.step - layout.seen / 2;
+        scroller.scrollTop = linkTop(model, layout);
       }
       const { query = null, key = null } = model.until || {};
       if (!fresh && query !== null) keepInSight(scroller, query, layout);
@@ -102,7 +101,7 @@ function linesMotion() {
   let begun = -Infinity;
   /** @type {Grid | null} */
   let before = null;
-  const share = () => Math.min(1, (performance.now() - begun) / MOTION_MS);
+  const share = () => Math.min(1, (performance.now() - begun) / MEANING_MS);
   return {
     /** @param {Grid | null} grid */
     start(grid) {
@@ -123,6 +122,18 @@ function linesMotion() {
       return [{ ...grid, weights }, 1];
     },
   };
+}
+
+// How far a long text is scrolled at first: to the middle between a chosen word and the one that it
+// looks at most, or to the chosen word where they do not fit together.
+/** @param {PictureModel} model @param {LinesLayout} layout */
+function linkTop({ grid, pinned }, { step, seen }) {
+  const [word] = [...pinned.queries, ...pinned.keys];
+  if (word === undefined) return 0;
+  const row = grid.weights.subarray(word * grid.columns, (word + 1) * grid.columns);
+  const [other = word] = pinned.queries.length ? largest(row, 1) : [];
+  const isTogether = (Math.abs(other - word) + 2) * step < seen;
+  return ((isTogether ? (word + other) / 2 : word) + 0.5) * step - seen / 2;
 }
 
 /** @param {PictureModel} one @param {PictureModel} other */
@@ -285,10 +296,10 @@ const LINE_GAP_PIXELS = 8; // pixels between a line and its word
 /**
  * @param {HTMLCanvasElement} canvas
  * @param {number} top
- * @param {PictureModel & { grown: number }} model
+ * @param {PictureModel & { grown: number, isMoving?: boolean }} model
  * @param {LinesLayout} layout
  */
-function paintLines(canvas, top, { grid, chosen, threshold, grown = 1 }, layout) {
+function paintLines(canvas, top, { grid, chosen, threshold, grown = 1, isMoving }, layout) {
   const context = sized(canvas, layout.width, layout.seen);
   const { step, side, width } = layout;
   const pen = {
@@ -296,6 +307,7 @@ function paintLines(canvas, top, { grid, chosen, threshold, grown = 1 }, layout)
     context,
     threshold,
     grown,
+    isMoving,
     thick: Math.min(17, step * 0.52),
     left: side + LINE_GAP_PIXELS,
     right: width - side - LINE_GAP_PIXELS,
@@ -400,7 +412,9 @@ function beginning([a, b, c, d], share) {
  * @param {Float32Array} shares
  * @param {number[]} only
  */
-function paintShares({ context, step, y, seen, left, right, words }, side, shares, only) {
+function paintShares(pen, side, shares, only) {
+  const { context, step, y, seen, left, right, words, isMoving } = pen;
+  if (isMoving) return; // numbers come once, when the lines have arrived
   const { ink, soft, faint } = colours();
   const family = getComputedStyle(document.body).fontFamily;
   context.textBaseline = "middle";

@@ -1,9 +1,9 @@
 // Questions to ask of the picture: why a weight is what it is, and what if it were another.
 
-import { asWord, element, goTo, percent, prose, replace } from "../lib/dom.js";
+import { asWord, element, goTo, prose, replace } from "../lib/dom.js";
 import { pinnedWords } from "./choice.js";
 import { rivalWord, wordToExplain } from "./effect_grid.js";
-import { changeQuestion, readChanges, writeChanges } from "./experiment.js";
+import { hasChange, readChanges, withChange, withoutChange, writeChanges } from "./experiment.js";
 import { largest } from "./weights.js";
 
 const DETERMINERS = new Set(
@@ -44,15 +44,30 @@ function rivalNoun(words, row, taken) {
   const others = largest(row, row.length).filter(
     (k) => !taken.includes(k) && !/^\(.*\)$/.test(words[k]),
   );
+  const nouns = nounsAmong(words);
+  return others.find((k) => nouns.includes(k)) ?? others[0];
+}
+
+// The nouns that a pronoun could stand for: of the words after a determiner, adjectives apart.
+/** @param {string[]} words */
+export function nounsAmong(words) {
   /** @param {number} k */
   const isAdjective = (k) => k >= 0 && ADJECTIVES.has(words[k].toLowerCase());
-  /** @param {number} k */
-  const isNoun = (k) => {
+  return [...words.keys()].filter((k) => {
     let before = k - 1;
     while (isAdjective(before)) before -= 1;
     return !isAdjective(k) && before >= 0 && DETERMINERS.has(words[before].toLowerCase());
-  };
-  return others.find(isNoun) ?? others[0];
+  });
+}
+
+// The two nouns of a sentence that have colours: what the pronoun looks at, and its rival.
+/** @param {PageReading} reading @param {Link | null} link */
+export function twoNouns(reading, link) {
+  const { words } = reading.parts[0].query;
+  const nouns = nounsAmong(words);
+  const first = link?.key ?? reading.highlight?.key ?? nouns[0];
+  const second = link?.rival ?? nouns.find((one) => one !== first);
+  return [first, second].filter((one) => one !== undefined).sort((one, other) => one - other);
 }
 
 /** @param {ReadView} view */
@@ -69,52 +84,91 @@ export function drawQuestions(view) {
     ...[link, choice, part.name, live, reading.sentence, known, earlier],
     ...open,
   ]);
-  if (elements.drawnFrom.questions === request) return;
+  if (elements.drawnFrom.questions === request || (selection.peek && live)) return;
   elements.drawnFrom.questions = request;
   elements.questions.hidden = !live && !part.steps;
-  replace(elements.questions, link ? buttonsFor(view, shown, link, live) : []);
+  const [first, further] = link ? buttonsFor(view, shown, link, live) : [[], []];
+  replace(elements.questions, first);
+  replace(elements.furtherQuestions, further);
 }
 
-/** @param {ReadView} view @param {Shown} shown @param {Link} link @param {boolean} live */
+/**
+ * @param {ReadView} view
+ * @param {Shown} shown
+ * @param {Link} link
+ * @param {boolean} live
+ * @returns {Child[][]}
+ */
 function buttonsFor(view, shown, link, live) {
-  const { state, data } = view;
-  const { choice, part, reading } = shown;
-  const { part: name, layer, head } = choice;
-  /** @param {Change} change */
-  const ask = (change) => () => {
-    const others = readChanges(state.get("changes"));
-    state.set({ changes: writeChanges([...others, change]), q: link.query, k: null }, true);
-  };
-  /** @param {Change} change */
-  const question = (change) => {
-    const [text, term] = changeQuestion(change, reading);
-    const label = [prose(text), element("small", null, ` ${term}`)];
-    return element(
-      "button",
-      { type: "button", class: "button", on: { click: ask(change) } },
-      label,
-    );
-  };
-  const where = { part: name, layer, head };
-  const off = writeChanges([{ change: "ablate", ...where }]);
-  const isOff = writeChanges(readChanges(state.get("changes")))
-    .split("~")
-    .includes(off);
-  const covers =
-    live && part.key.language === "English" && !/^\(.*\)$/.test(part.key.words[link.key]);
+  const { data } = view;
+  const { part, reading } = shown;
   // The translation that is known may be of the sentence before.
   const { base, earlier } = data;
   const alignment = base && base.sentence === reading.sentence ? base.alignment : null;
   return [
-    part.steps && !reading.changes && whyButton(view, link),
-    live &&
-      link.rival !== undefined &&
-      question({ change: "redirect", word: link.query, to: link.rival, ...where }),
-    covers && question({ change: "knock_out", word: link.key }),
-    live && !isOff && question({ change: "ablate", ...where }),
-    live && alignment && effectsButton(view, alignment, wordToExplain(alignment, part, link)),
-    live && earlier && earlierButton(view, earlier, reading.sentence),
+    [
+      part.steps && whyButton(view, shown, link),
+      live && redirectButton(view, shown, link),
+      live && ablateButton(view, shown),
+    ],
+    [
+      live && alignment && effectsButton(view, alignment, wordToExplain(alignment, part, link)),
+      live && earlier && earlierButton(view, earlier, reading.sentence),
+    ],
   ];
+}
+
+// What a button does, and beneath it what to watch for.
+/** @param {Child} does @param {string} watch @param {() => void} click @param {boolean} isOn */
+function sceneButton(does, watch, click, isOn) {
+  return element(
+    "button",
+    { type: "button", class: "button", "aria-pressed": String(isOn), on: { click } },
+    element("span", null, does),
+    element("small", null, watch),
+  );
+}
+
+/** @param {ReadView} view @param {Shown} shown @param {Link} link */
+function redirectButton({ state }, { part, choice }, link) {
+  const { part: name, layer, head } = choice;
+  const [asks, rival] = [part.query.words[link.query], part.key.words[link.rival ?? -1]];
+  const all = readChanges(state.get("changes"));
+  const others = all.filter(({ change }) => change !== "redirect");
+  if (others.length < all.length)
+    return sceneButton(
+      prose(`Let ${asWord(asks)} look freely`),
+      "take the change back",
+      () => state.set({ changes: writeChanges(others) }, true),
+      true,
+    );
+  if (link.rival === undefined || rival === undefined) return null;
+  /** @type {Change} */
+  const change = {
+    change: "redirect",
+    ...{ word: link.query, to: link.rival, part: name, layer, head },
+  };
+  return sceneButton(
+    prose(`Make ${asWord(asks)} look at ${asWord(rival)}`),
+    "and watch the French",
+    () => state.set({ changes: writeChanges([...others, change]), q: link.query, k: null }, true),
+    false,
+  );
+}
+
+/** @param {ReadView} view @param {Shown} shown */
+function ablateButton({ state }, { choice: { part, layer, head } }) {
+  /** @type {Change} */
+  const change = { change: "ablate", part, layer, head };
+  const text = state.get("changes");
+  const isOff = hasChange(text, change);
+  const changes = isOff ? withoutChange(text, change) : withChange(text, change);
+  return sceneButton(
+    isOff ? "Switch this head on again" : "Switch this head off",
+    isOff ? "take the change back" : "does the French notice?",
+    () => state.set({ changes }, true),
+    isOff,
+  );
 }
 
 // The sentence to compare with: of one that is typed the one that it was made from, not what stood
@@ -188,8 +242,8 @@ function effectsButton({ state, elements }, alignment, of) {
   );
 }
 
-/** @param {ReadView} view @param {Link} link */
-function whyButton({ state, selection, elements }, link) {
+/** @param {ReadView} view @param {Shown} shown @param {Link} link */
+function whyButton({ state, selection, elements }, { part }, link) {
   const isOpen = state.get("why") === "yes";
   return element(
     "button",
@@ -204,6 +258,7 @@ function whyButton({ state, selection, elements }, link) {
         },
       },
     },
-    `Why ${percent(link.weight)}?`,
+    element("span", null, prose(`Why ${asWord(part.key.words[link.key])}?`)),
+    element("small", null, "see the sum behind the line"),
   );
 }

@@ -1,17 +1,19 @@
-// The Read view: a sentence, its translation, and what every head looked at.
+// The Read view: a sentence as a picture, its translation, and what every head looked at; below it,
+// more ways to look.
 //
-// Fields of the address: sentence, part, layer, head, show (head, layer, all, rollout), as (lines,
-// map, flow, space), by (words, tokens), least (threshold in percent), marks (shown, hidden), q and
-// k (chosen positions, "1-3.7"; "-" is none), step (token_steps.js), order (of the heads: layer,
-// role), changes (experiment.js), effects and against (effect_grid.js), beside (what is compared,
-// beside.js), why (whether the sum behind a weight is unfolded) and because (why_weight.js), file
-// (a watched run in place of a sentence).
+// Fields of the address: sentence, more (yes, no: whether more ways to look are unfolded), part,
+// layer, head, show (head, layer, all, rollout), as (lines, map, flow, space), by (words, tokens),
+// least (threshold in percent), marks (shown, hidden), q and k (chosen positions, "1-3.7"; "-" is
+// none), step (token_steps.js), order (of the heads: layer, role), changes (experiment.js), effects
+// and against (effect_grid.js), beside (what is compared, beside.js), why (whether the sum behind a
+// weight is unfolded) and because (why_weight.js), file (a watched run in place of a sentence).
 
 import {
   announce,
   element,
   goTo,
   isAborted,
+  isCalm,
   problem,
   prose,
   replace,
@@ -19,9 +21,11 @@ import {
 } from "../lib/dom.js";
 import { describeExport, FIGURE_AXES } from "../lib/export.js";
 import { sendSelection } from "../lib/host_frame.js";
+import { FEEDBACK_MS, MEANING_MS } from "../lib/motion.js";
 import { touches } from "../lib/state.js";
 import { besidePicture } from "./beside.js";
 import {
+  carriedPosition,
   carryWords,
   currentChoice,
   handlersFor,
@@ -32,18 +36,33 @@ import {
 } from "./choice.js";
 import { drawControls, drawNotes } from "./controls.js";
 import { drawEffects } from "./effect_grid.js";
-import { drawOutcome, readChanges } from "./experiment.js";
+import { EXAMPLES, FIRST_SENTENCE, sentenceWith } from "./examples.js";
+import {
+  drawTried,
+  hasChange,
+  readChanges,
+  withChange,
+  withoutChange,
+  writeChanges,
+} from "./experiment.js";
 import { flowPicture, hasFlow } from "./flow.js";
-import { FIRST_SENTENCE, headline } from "./headline.js";
 import { headsGrid } from "./heads_grid.js";
 import { heatPicture } from "./heatmap.js";
 import { imageOverlay } from "./image_overlay.js";
 import { linesPicture } from "./lines.js";
 import { drawQuestions, isTyping, rememberEarlier } from "./questions.js";
+import { firstScene } from "./scene.js";
+import { sceneModel } from "./scene_model.js";
 import { choiceName, highlightSentence, weightSentence } from "./sentences.js";
 import { hasSpace, spacePicture } from "./space.js";
 import { tokenSteps, writtenUntil } from "./token_steps.js";
-import { buildGrid, generatedAmong, weightsTable } from "./weights.js";
+import {
+  buildGrid,
+  generatedAmong,
+  readPositions,
+  weightsTable,
+  writePositions,
+} from "./weights.js";
 import { drawWhy } from "./why_weight.js";
 
 const TABLE_FIELDS = [
@@ -51,6 +70,8 @@ const TABLE_FIELDS = [
   ...["as", "by", "marks", "least", "order", "step"],
 ];
 const PINNED_FIELDS = ["q", "k", "why", "beside", "effects", "against"];
+// What can be seen in the lower part alone: an address that asks for it unfolds it.
+const MORE_FIELDS = ["show", "as", "by", "least", "marks", "beside", "step", "order", "effects"];
 
 // A file in place of a sentence has another headline: the view is then made again.
 /** @param {HTMLElement} root @param {State} state @param {Source} source */
@@ -74,6 +95,7 @@ async function openRead(root, state, source) {
     redraw(view);
   };
   window.addEventListener("colours", recolour);
+  const playing = playOnce(view);
   const unsubscribe = state.follow((changed) => {
     if (!changed.has("file")) follow(view, changed);
   });
@@ -81,10 +103,11 @@ async function openRead(root, state, source) {
   await readSentence(view);
   return () => {
     unsubscribe();
+    playing();
     data.turn += 1;
     window.removeEventListener("colours", recolour);
-    const { beside, heads, images, pictures, top } = elements;
-    for (const part of [...Object.values(pictures), beside, heads, images, top]) part.close();
+    const { beside, heads, images, pictures, scene } = elements;
+    for (const part of [...Object.values(pictures), beside, heads, images, scene]) part.close();
     data.pending?.abort();
   };
 }
@@ -93,8 +116,9 @@ async function openRead(root, state, source) {
 // table.
 /** @param {ReadView} view @param {Set<string>} changed */
 function follow(view, changed) {
-  const { state, data } = view;
+  const { state, data, elements } = view;
   const sentence = state.get("sentence", FIRST_SENTENCE);
+  elements.more.open = isMoreOpen(view);
   if (sentence !== data.sentence) readSentence(view);
   else if (changed.has("changes") && data.base) runChanges(view, data.base, ++data.turn);
   else if (touches(changed, TABLE_FIELDS) && data.reading) chooseTable(view, data.reading);
@@ -119,6 +143,9 @@ function createReadView(root, state, source) {
     experiment: null,
     requested: "",
     shown: null,
+    pointed: null,
+    nouns: null,
+    tried: [],
   };
   /** @type {ReadSelection} */
   const selection = {
@@ -135,6 +162,7 @@ function createReadView(root, state, source) {
   const parts = { state, source, data, selection };
   const view = /** @type {ReadView} */ (parts);
   view.elements = createElements(root, view); // their listeners take the view
+  view.elements.more.open = isMoreOpen(view);
   return view;
 }
 
@@ -154,26 +182,32 @@ function createElements(root, view) {
   const beside = besidePicture(handlers);
   const images = imageOverlay(handlers);
   const first = element("div", { class: "first" }, title, images.root, picture);
+  const scene = firstScene(state, source, {
+    point: (position) => hoverWord(view, position),
+    source: (positions) => lightEnglish(view, positions),
+    strike: (position) => strikeWord(view, position),
+    look: (position) => redirectTo(view, position),
+    soon: (sentence) => source.live && source.reading(sentence, {}).catch(() => {}),
+    typing: () => {
+      selection.typedOver = data.sentence;
+    },
+    leave: () => rememberWords(view),
+    stale: () => root.classList.add("stale"),
+    empty: (isEmpty) => root.classList.toggle("empty", isEmpty),
+    again: () => {
+      if (data.reading) present(view, data.turn, data.reading);
+    },
+    ...headHandlers(view),
+  });
   /** @type {ReadElements} */
   const elements = {
     root,
-    top: headline(state, source, FIRST_SENTENCE, {
-      hover: (positions) => lightEnglish(view, positions),
-      pick: (position) => pickEnglish(view, position),
-      typing: () => {
-        selection.typedOver = data.sentence;
-      },
-      leave: () => rememberWords(view),
-      stale: () => root.classList.add("stale"),
-      empty: (isEmpty) => root.classList.toggle("empty", isEmpty),
-      again: () => {
-        if (data.reading) present(view, data.turn, data.reading);
-      },
-    }),
+    scene,
     statement: part("p", "statement"),
-    questions: part("div", "questions"),
+    questions: scene.questions,
+    furtherQuestions: part("div", "questions further"),
+    tried: element("section", { class: "tried", "aria-label": "What you tried", hidden: true }),
     steps: tokenSteps(state),
-    outcome: card("outcome", "Experiment"),
     why: card("why-weight", "Why this weight"),
     effects: card("effects", "Effects of heads"),
     controls: part("div", "controls"),
@@ -198,17 +232,17 @@ function createElements(root, view) {
     ),
     tableBox,
     heads: headsGrid({
-      choose: (name, layer, head) => pickHead(view, name, layer, head),
-      hover: (name, layer = 0, head = 0) => peekAt(view, name ? { part: name, layer, head } : null),
+      ...headHandlers(view),
       arrange: (order) => state.set({ order: order === "layer" ? null : order }),
     }),
+    more: element("details", { class: "more" }),
     drawnFrom: {},
   };
-  const { top, statement, questions, steps, outcome, why, effects } = elements;
-  const { controls, frame, notes, table, heads } = elements;
-  root.append(
-    top.root,
-    outcome,
+  const { statement, furtherQuestions, steps, tried, why, effects } = elements;
+  const { controls, frame, notes, table, heads, more } = elements;
+  replace(
+    more,
+    element("summary", null, "More ways to look"),
     element(
       "div",
       { class: "columns" },
@@ -216,16 +250,29 @@ function createElements(root, view) {
         "section",
         { class: "main", "aria-label": "The picture" },
         statement,
-        questions,
+        furtherQuestions,
         steps.root,
         frame,
         controls,
       ),
       element("aside", { "aria-label": "All heads" }, heads.root),
     ),
-    element("div", { class: "below" }, why, effects, notes, table),
+    element("div", { class: "below" }, effects, notes, table),
   );
+  more.addEventListener("toggle", () => {
+    if (more.open === isMoreOpen(view)) return;
+    state.set({ more: more.open ? "yes" : "no" });
+    if (data.reading) chooseTable(view, data.reading);
+  });
+  root.append(scene.root, why, tried, more);
   return elements;
+}
+
+/** @param {ReadView} view */
+function isMoreOpen({ state, source }) {
+  const isAsked = MORE_FIELDS.some((field) => state.get(field) !== "");
+  const isRun = !source.live || state.get("file") !== "";
+  return state.get("more", isAsked || isRun ? "yes" : "no") === "yes";
 }
 
 // Pointing and clicking outside the picture: words of the sentence, heads of the grid.
@@ -233,43 +280,91 @@ function createElements(root, view) {
 // Milliseconds over a small picture before the large one follows.
 const PEEK_DELAY_MS = { come: 60, go: 120 };
 const ONE_COLUMN = "(max-width: 900px)"; // one column, as in read.css
+const MAX_CARRIED_WORDS = 4096;
+
+/** @param {ReadView} view */
+function headHandlers(view) {
+  return {
+    /** @param {string} part @param {number} layer @param {number} head @param {boolean} [isStep] */
+    choose: (part, layer, head, isStep = true) => pickHead(view, part, layer, head, isStep),
+    /** @param {string | null} part @param {number} [layer] @param {number} [head] */
+    hover: (part, layer = 0, head = 0) => peekAt(view, part ? { part, layer, head } : null),
+  };
+}
+
+// The side of the picture that a word of the English sentence stands on; null where it has none.
+/** @param {ReadView} view @returns {keyof Chosen | null} */
+function englishSide({ state, data: { shown } }) {
+  if (!shown || shown.grid.hidden || state.get("by", "words") !== "words") return null;
+  if (shown.part.key.language !== "English") return null;
+  return shown.part.query.language === "English" ? "queries" : "keys";
+}
 
 // Pointing at a French word shows where the English words it came from stand in the picture.
 /** @param {ReadView} view @param {number[] | null} positions */
 function lightEnglish(view, positions) {
+  const side = englishSide(view);
+  view.selection.hovered =
+    positions?.length && side ? { queries: [], keys: [], [side]: positions } : null;
+  drawPicture(view);
+}
+
+// Pointing at a word of the sentence shows where it looks, or who looks at it.
+/** @param {ReadView} view @param {number | null} position */
+function hoverWord(view, position) {
+  const side = englishSide(view);
+  view.selection.hovered =
+    position !== null && side ? { queries: [], keys: [], [side]: [position] } : null;
+  drawChosen(view, FEEDBACK_MS);
+}
+
+// A click on a word strikes it out, or takes that back.
+/** @param {ReadView} view @param {number} position */
+function strikeWord({ state, selection }, position) {
+  /** @type {Change} */
+  const change = { change: "knock_out", word: position };
+  const now = state.get("changes");
+  const changes = hasChange(now, change) ? withoutChange(now, change) : withChange(now, change);
+  selection.hovered = null;
+  state.set({ changes }, true);
+}
+
+// The word that looks is made to look at another one.
+/** @param {ReadView} view @param {number} position */
+function redirectTo(view, position) {
   const { state, data, selection } = view;
   if (!data.shown) return;
-  const { part, grid } = data.shown;
-  const isEnglish =
-    part.key.language === "English" && !grid.hidden && state.get("by", "words") === "words";
-  const side = part.name === "encoder" ? "queries" : "keys";
-  selection.hovered =
-    positions && positions.length && isEnglish
-      ? { queries: [], keys: [], [side]: positions }
-      : null;
-  drawChosen(view);
+  const [query] = pinnedWords(state, data.shown).queries;
+  const { part, layer, head } = data.shown.choice;
+  if (query === undefined) return;
+  selection.hovered = null;
+  const others = readChanges(state.get("changes")).filter(({ change }) => change !== "redirect");
+  /** @type {Change} */
+  const change = { change: "redirect", word: query, to: position, part, layer, head };
+  state.set({ changes: writeChanges([...others, change]), q: query, k: null }, true);
 }
 
-// A word of the typed sentence that is clicked becomes the one that looks, or that is looked at
-// where French looks at English.
-/** @param {ReadView} view @param {number} position */
-function pickEnglish({ state, data: { shown } }, position) {
-  if (!shown || shown.grid.hidden || state.get("by", "words") !== "words") return;
-  if (shown.part.key.language !== "English") return;
-  state.set(shown.part.name === "encoder" ? { q: position, k: null } : { q: "-", k: position });
-}
-
-/** @param {ReadView} view @param {string} part @param {number} layer @param {number} head */
-function pickHead({ state, data, selection, elements }, part, layer, head) {
-  if (!data.reading) return;
+/**
+ * @param {ReadView} view
+ * @param {string} part
+ * @param {number} layer
+ * @param {number} head
+ * @param {boolean} isStep
+ */
+function pickHead({ state, data, selection, elements }, part, layer, head, isStep) {
+  const { reading } = data;
+  if (!reading) return;
   selection.peek = null;
-  const same = part === currentChoice(state, data.reading).part;
-  state.set(
-    { part, layer, head, show: null, ...(same ? {} : { q: "-", k: null, step: null }) },
-    true,
-  );
+  const own = currentChoice(state, reading).part;
+  const chosen = readPositions(state.get("q"), MAX_CARRIED_WORDS);
+  const carried = chosen.map((at) => carriedPosition(reading, own, part, at));
+  const kept = carried.filter((at) => at !== null);
+  const q = state.get("q") && part !== own ? writePositions(kept) || "-" : state.get("q");
+  const same = part === own ? {} : { k: null, step: null };
+  state.set({ part, layer, head, show: null, q, ...same }, isStep);
   // In one column the heads stand below: the picture comes into sight again.
-  if (matchMedia(ONE_COLUMN).matches && !isInSight(elements.frame)) goTo(elements.frame);
+  if (elements.more.open && matchMedia(ONE_COLUMN).matches && !isInSight(elements.frame))
+    goTo(elements.frame);
 }
 
 /** @param {HTMLElement} node */
@@ -295,6 +390,43 @@ function peekAt(view, place) {
   );
 }
 
+// On a first visit the scene plays once: the other ending, and back. Any input ends it.
+
+const PLAY_PAUSE_MS = { before: 1600, between: 2600 };
+
+/** @param {ReadView} view @returns {() => void} a function that ends it */
+function playOnce({ state, source }) {
+  const isFirst = source.live && state.address() === "#read" && !isCalm() && !wasVisited();
+  if (!isFirst) return () => {};
+  const [sentence, other] = [0, 1].map((at) => sentenceWith(EXAMPLES[0], at));
+  const asInput = ["pointerdown", "keydown", "wheel", "touchstart"];
+  let timer = setTimeout(() => {
+    state.set({ sentence: other });
+    timer = setTimeout(() => {
+      state.set({ sentence });
+      stop();
+    }, PLAY_PAUSE_MS.between);
+  }, PLAY_PAUSE_MS.before);
+  function stop() {
+    clearTimeout(timer);
+    for (const name of asInput) window.removeEventListener(name, stop, true);
+  }
+  for (const name of asInput) window.addEventListener(name, stop, true);
+  source.reading(other, {}).catch(() => {}); // so that it is there when its turn comes
+  return stop;
+}
+
+// Whether the browser has shown the page before; it remembers that it has now.
+function wasVisited() {
+  try {
+    const was = localStorage.getItem("visited") !== null;
+    localStorage.setItem("visited", "yes");
+    return was;
+  } catch {
+    return true; // what cannot be remembered would play for ever
+  }
+}
+
 // What the view asks for: a sentence's reading, the run with changes, a head's weights.
 
 // First the English side, which is there at once, then the whole reading.
@@ -310,7 +442,7 @@ async function readSentence(view) {
   rememberEarlier(view, sentence);
   if (!isTyping()) selection.remembered = null;
   data.sentence = sentence;
-  elements.top.announce(sentence, null);
+  elements.scene.announce(sentence, null);
   try {
     if (source.live && source.run && state.get("file")) {
       data.base = await source.run(state.number("file"));
@@ -325,7 +457,7 @@ async function readSentence(view) {
     data.base = await source.reading(sentence, { signal });
     await runChanges(view, data.base, turn);
   } catch (error) {
-    if (!isAborted(error) && turn === data.turn) elements.top.announce(sentence, problem(error));
+    if (!isAborted(error) && turn === data.turn) elements.scene.announce(sentence, problem(error));
   }
 }
 
@@ -336,12 +468,12 @@ async function runChanges(view, base, turn) {
   const changes = readChanges(state.get("changes"));
   if (!changes.length || !source.live || !source.experiment) {
     data.experiment = null;
-    drawOutcome(view);
     await present(view, turn, base);
+    drawTried(view);
     return;
   }
   data.experiment = { running: true };
-  drawOutcome(view);
+  if (data.shown) drawChosen(view);
   try {
     const experiment = await source.experiment(base.sentence, changes);
     if (turn !== data.turn) return;
@@ -352,7 +484,7 @@ async function runChanges(view, base, turn) {
     data.experiment = { error };
     await present(view, turn, base);
   }
-  drawOutcome(view);
+  drawTried(view);
 }
 
 /** @param {ReadView} view @param {number} turn @param {PageReading} reading */
@@ -360,7 +492,7 @@ async function present(view, turn, reading) {
   const { state, data, elements } = view;
   if (turn !== data.turn) return;
   carryWords(view, reading);
-  const isCurrent = elements.top.show(reading);
+  const isCurrent = elements.scene.show(reading);
   const requested = state.get("part");
   if (reading.quick && requested && !reading.parts.some((part) => part.name === requested)) {
     elements.statement.textContent =
@@ -382,8 +514,9 @@ async function chooseTable(view, reading) {
   const part = reading.parts.find((one) => one.name === choice.part) || reading.parts[0];
   const options = { by: state.get("by", "words"), hide: state.get("marks") === "hidden" };
   const request = JSON.stringify([choice, options]);
-  const pointed = currentChoice(state, reading);
-  elements.heads.show(reading, source, pointed, state.get("order", "layer")).catch(() => {});
+  data.pointed = currentChoice(state, reading);
+  const order = state.get("order", "layer");
+  if (isMoreOpen(view)) elements.heads.show(reading, source, data.pointed, order).catch(() => {});
   try {
     data.requested = request;
     let { shown } = data;
@@ -394,7 +527,7 @@ async function chooseTable(view, reading) {
       data.shown = shown;
     }
     drawControls(view, shown);
-    redraw(view);
+    redraw(view, selection.peek ? FEEDBACK_MS : MEANING_MS);
   } catch (error) {
     replace(elements.picture, problem(error));
   }
@@ -402,11 +535,11 @@ async function chooseTable(view, reading) {
 
 // The view drawn from what is known: the weights, and the words that are chosen or pointed at.
 
-/** @param {ReadView} view */
-function redraw(view) {
+/** @param {ReadView} view @param {number} [milliseconds] of the lines' motion */
+function redraw(view, milliseconds = FEEDBACK_MS) {
   const { state, data, elements } = view;
   if (!data.shown) return;
-  drawChosen(view);
+  drawChosen(view, milliseconds);
   drawQuestions(view);
   elements.steps.show(state, data.shown);
   drawWhy(view, data.shown);
@@ -414,10 +547,20 @@ function redraw(view) {
   drawReadTable(view);
 }
 
-// What follows the pointer: the sentence, the shades, the pictures. All else depends on what is
-// pinned, and stays.
+// What follows the pointer: the scene and the picture. All else depends on what is pinned, and
+// stays.
+/** @param {ReadView} view @param {number} [milliseconds] of the lines' motion */
+function drawChosen(view, milliseconds = FEEDBACK_MS) {
+  const { state, data, elements, selection } = view;
+  if (!data.shown) return;
+  drawPicture(view);
+  elements.scene.shade(wordShades(state, data.shown, selection.chosen));
+  if (data.shown.part.query.language)
+    elements.scene.draw(sceneModel(view, data.shown), milliseconds);
+}
+
 /** @param {ReadView} view */
-function drawChosen(view) {
+function drawPicture(view) {
   const { state, data, selection, elements } = view;
   const { shown } = data;
   if (!shown) return;
@@ -432,8 +575,6 @@ function drawChosen(view) {
   };
   selection.chosen = chosen;
   const statement = drawStatement(view, shown, pinned);
-  const [english, french] = wordShades(state, shown, chosen);
-  elements.top.shade(english, french);
   const picture = currentPicture(view, shown);
   if (elements.picture.firstChild !== picture.root) replace(elements.picture, picture.root);
   const by = state.get("by", "words");

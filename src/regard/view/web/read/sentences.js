@@ -75,11 +75,21 @@ function between(grid, chosen, inside) {
   return `${from} ${verb} ${percent(total / many)} of ${whose} attention to ${to} ${inside}.`;
 }
 
+// The link that is strongest beyond what an even row would give: a row that sees one key alone has
+// no choice, and is no news.
 /** @param {Grid} grid @param {HeadChoice} choice */
 function overall(grid, choice) {
+  const seen = Float32Array.from({ length: grid.rows }, (_, q) => {
+    const row = grid.weights.subarray(q * grid.columns, (q + 1) * grid.columns);
+    return row.reduce((sum, weight) => sum + (weight > 0 ? 1 : 0), 0);
+  });
+  /** @param {number} at */
+  const surprise = (at) => {
+    const weight = grid.weights[at];
+    return weight > 0 ? weight * Math.log(weight * seen[Math.floor(at / grid.columns)]) : -1;
+  };
   let best = 0;
-  for (let at = 1; at < grid.weights.length; at++)
-    if (grid.weights[at] > grid.weights[best]) best = at;
+  for (let at = 1; at < grid.weights.length; at++) if (surprise(at) > surprise(best)) best = at;
   const [q, k] = [Math.floor(best / grid.columns), best % grid.columns];
   if (!grid.weights.length || grid.weights[best] <= 0) return "";
   const share = percent(grid.weights[best]);

@@ -1,6 +1,6 @@
 // Queries and keys of one head in the plane in which they differ most.
 
-import { element, percent, problem, replace, svgElement } from "../lib/dom.js";
+import { element, percent, problem, prose, replace, svgElement } from "../lib/dom.js";
 import { attend } from "../steps/attend.js";
 import { choiceName } from "./sentences.js";
 
@@ -50,7 +50,7 @@ export function spacePicture(handlers) {
           const inputs = await model.view.source.steps(fields);
           if (latest.shown.choice !== choice) return;
           made = { key, ...planePoints(attend(inputs), part) };
-          replace(about, planeExplanation(made, choice));
+          replace(about, prose(planeExplanation(made, choice)));
         }
         drawing.setAttribute("aria-label", about.textContent);
         redraw();

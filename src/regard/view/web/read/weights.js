@@ -215,12 +215,18 @@ export function weightsTable(grid) {
 /** @param {Grid} grid */
 function fullTable({ queries, keys, columns, weights }) {
   /** @param {number} q @param {number} k */
-  const share = (q, k) => (100 * weights[q * columns + k]).toFixed(1);
+  const share = (q, k) => tableShare(weights[q * columns + k]);
   return numbersTable(
     "Weights in %: rows are queries, columns are keys",
     ["", ...keys],
     queries.map((name, q) => [name, ...keys.map((_, k) => share(q, k))]),
   );
+}
+
+// To one decimal; what softmax made is never 0, what a mask left out is.
+/** @param {number} weight */
+function tableShare(weight) {
+  return weight > 0 && weight < 0.0005 ? "< 0.1" : (100 * weight).toFixed(1);
 }
 
 // Of a long text each word's largest weights.

@@ -1,10 +1,15 @@
 // Why a weight is what it is: query times key, divided, softmax, with the model's own numbers.
 
-import { operandNumber } from "../lib/digits.js";
+import { signedNumber } from "../lib/digits.js";
 import { asWord, element, goTo, percent, problem, prose, replace, tableHead } from "../lib/dom.js";
 import { vectorStrip } from "../lib/draw.js";
 import { attend } from "../steps/attend.js";
 import { questionedLink } from "./questions.js";
+import { whyBars } from "./why_bars.js";
+
+const SET_BY_HAND =
+  "Something was changed by hand, and these weights come after it. Take the change back to see " +
+  "the sum behind them.";
 
 /** @param {ReadView} view @param {Shown} shown */
 export async function drawWhy(view, shown) {
@@ -13,6 +18,13 @@ export async function drawWhy(view, shown) {
   const { reading, choice, part: shownPart } = shown;
   const link = state.get("why") === "yes" && !selection.peek ? questionedLink(state, shown) : null;
   const isShown = link !== null && shownPart.steps && !reading.changes;
+  if (link !== null && reading.changes && drawnFrom.why !== SET_BY_HAND) {
+    drawnFrom.why = SET_BY_HAND;
+    why.hidden = false;
+    replace(why, element("p", null, SET_BY_HAND));
+    return;
+  }
+  if (link !== null && reading.changes) return;
   const request = isShown ? JSON.stringify([reading.sentence, choice, link.query, link.key]) : "";
   if (drawnFrom.why === request) return;
   drawnFrom.why = request;
@@ -71,9 +83,13 @@ function weightExplanation({ state, source }, shown, link, inputs) {
     wordTokens(part.key, link.key),
   );
   const [asks, answers] = [grid.queries[link.query], grid.keys[link.key]].map(asWord);
-  const score = operandNumber(parts.scaled[parts.key], 2);
+  const score = signedNumber(parts.scaled[parts.key], 2);
+  /** @param {string} sentence */
+  const toSentence = (sentence) =>
+    state.set({ sentence, q: null, k: null, changes: null, because: null }, true);
   return [
     element("h2", null, `Why ${percent(link.weight)}?`),
+    whyBars(parts, part.key.tokens, asks, toSentence),
     isCut(part, link) && pieceNote(part, parts),
     element(
       "ol",
@@ -139,7 +155,7 @@ function productStep({ vector, keyVector, scores, key, width }, asks, answers) {
       "p",
       { class: "total" },
       `The ${width} products add up to `,
-      element("b", null, operandNumber(scores[key], 2)),
+      element("b", null, signedNumber(scores[key], 2)),
       ", the score.",
     ),
     allProducts(vector, keyVector, products),
@@ -164,8 +180,8 @@ function allProducts(vector, keyVector, products) {
         element(
           "span",
           null,
-          [vector[at], keyVector[at]].map((one) => operandNumber(one, 3)).join(" × "),
-          ` = ${operandNumber(value, 3)}`,
+          [vector[at], keyVector[at]].map((one) => signedNumber(one, 3)).join(" × "),
+          ` = ${signedNumber(value, 3)}`,
         ),
       ),
     );
@@ -186,13 +202,13 @@ function divisionStep({ scores, scaled, key, width }) {
       "p",
       null,
       `A sum of ${width} products is large by its length alone. Divided by √${width} = ` +
-        `${operandNumber(Math.sqrt(width), 2)}:`,
+        `${signedNumber(Math.sqrt(width), 2)}:`,
     ),
     element(
       "p",
       { class: "formula" },
-      `${operandNumber(scores[key], 2)} / ${operandNumber(Math.sqrt(width), 2)} = `,
-      element("b", null, operandNumber(scaled[key], 2)),
+      `${signedNumber(scores[key], 2)} / ${signedNumber(Math.sqrt(width), 2)} = `,
+      element("b", null, signedNumber(scaled[key], 2)),
     ),
   ];
 }
@@ -211,8 +227,8 @@ function softmaxStep({ scaled, weights, key, sum }, names, asks, answers) {
       "tr",
       { class: k === key ? "chosen" : null },
       element("th", { scope: "row" }, names[k]),
-      element("td", { class: "number" }, operandNumber(scaled[k], 2)),
-      element("td", { class: "number" }, withPower(operandNumber(Math.exp(scaled[k]), 1))),
+      element("td", { class: "number" }, signedNumber(scaled[k], 2)),
+      element("td", { class: "number" }, withPower(signedNumber(Math.exp(scaled[k]), 1))),
       element(
         "td",
         { class: "number" },
@@ -233,9 +249,9 @@ function softmaxStep({ scaled, weights, key, sum }, names, asks, answers) {
     element(
       "p",
       { class: "formula" },
-      [raised("e", operandNumber(scaled[key], 2)), " / sum = "],
-      [withPower(operandNumber(Math.exp(scaled[key]), 1)), " / "],
-      [withPower(operandNumber(sum, 1)), " = "],
+      [raised("e", signedNumber(scaled[key], 2)), " / sum = "],
+      [withPower(signedNumber(Math.exp(scaled[key]), 1)), " / "],
+      [withPower(signedNumber(sum, 1)), " = "],
       element("b", { class: "unbroken" }, percent(weights[key])),
     ),
     element(
@@ -282,7 +298,7 @@ function becauseTree(state, source, { reading, choice }, link, score) {
     ask: async (path) => {
       const { sentence } = reading;
       const fields = { sentence, part, layer, head, query: link.query, key: link.key, path };
-      return (await source.post("/api/because", fields)).json();
+      return (await source.ask("/api/because", fields)).json();
     },
   };
   return branch(tree, [`Where does the score of ${score} come from? (because)`], []);

@@ -100,9 +100,10 @@ function stageSize({ now, path, next }, name, row) {
   return now.stages[name];
 }
 
+// Before any switch: an address with a switch shows the row that a click on it shows.
 /** @param {StepsView} view */
-function largestWeight({ now }) {
-  const { values, columns } = now.stages.weights;
+function largestWeight({ before }) {
+  const { values, columns } = before.stages.weights;
   let best = 0;
   values.forEach((weight, at) => {
     if (weight > values[best] && Math.floor(at / columns) !== at % columns) best = at;
@@ -110,7 +111,8 @@ function largestWeight({ now }) {
   return { stage: "weights", row: Math.floor(best / columns), column: best % columns };
 }
 
-// In another stage: the same word, and the number of it that is largest.
+// In another stage: the same word, and the number of it that is largest; of positions the one that
+// turns fastest, since the largest hardly turns at all.
 /** @param {StepsView} view @param {string} name @param {Cell} cell @returns {Cell} */
 function cellInStage(view, name, { stage, row, column }) {
   if (stage === name) return { stage, row, column };
@@ -124,7 +126,8 @@ function cellInStage(view, name, { stage, row, column }) {
   let best = 0;
   /** @param {number} at */
   const size = (at) => Math.abs(values[own * columns + at]);
-  for (let at = 1; at < columns; at++) if (size(at) > size(best)) best = at;
+  const most = name === "position" ? 1 : columns;
+  for (let at = 1; at < most; at++) if (size(at) > size(best)) best = at;
   return { stage: name, row: own, column: both ? column : best };
 }
 

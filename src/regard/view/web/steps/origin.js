@@ -2,7 +2,7 @@
 // out.
 
 import { choice, element, labelled, replace } from "../lib/dom.js";
-import { FIRST_SENTENCE } from "../read/headline.js";
+import { FIRST_SENTENCE } from "../read/examples.js";
 import { newMatrix } from "./attend.js";
 
 /** @type {[string, string, string][]} */

@@ -9,7 +9,7 @@
 import { element, goTo, problem, replace } from "../lib/dom.js";
 import { describeExport, FIGURE_AXES } from "../lib/export.js";
 import { touches } from "../lib/state.js";
-import { FIRST_SENTENCE } from "../read/headline.js";
+import { FIRST_SENTENCE } from "../read/examples.js";
 import { attend } from "./attend.js";
 import { chooseCell, describeCell } from "./cell.js";
 import { layerPath } from "./layer_path.js";

@@ -1,0 +1,47 @@
+// The course's small language: {facts}, *words*, `code`. Everything ends as text.
+
+import { element, percent } from "../lib/dom.js";
+
+const RAISED = "⁰¹²³⁴⁵⁶⁷⁸⁹";
+
+/** @param {string} text @param {Facts} facts */
+export function filledText(text, facts) {
+  return text
+    .split(/(\*[^*]+\*|`[^`]+`)/)
+    .filter(Boolean)
+    .map((piece) => {
+      const inside = piece.slice(1, -1);
+      if (piece[0] === "*" && piece.length > 2)
+        return element("em", { class: "serif" }, valuesIn(inside, facts));
+      if (piece[0] === "`" && piece.length > 2) return element("code", null, inside);
+      return valuesIn(piece, facts);
+    });
+}
+
+/** @param {string} text @param {Facts} facts */
+function valuesIn(text, facts) {
+  return text.replace(/\{([\w.]+)(?:\|([%e\d]))?\}/g, (_, name, form) => {
+    const value = name.split(".").reduce(
+      /** @param {unknown} inside @param {string} key */
+      (inside, key) => /** @type {Fields} */ (inside)[key],
+      facts,
+    );
+    /** @param {unknown} one */
+    const written = (one) => writtenValue(one, form).replace(/^-/, "−");
+    return Array.isArray(value) ? value.map(written).join(", ") : written(value);
+  });
+}
+
+/** @param {unknown} value @param {string | undefined} form */
+function writtenValue(value, form) {
+  if (form === undefined) return String(value);
+  if (form === "%") return percent(Number(value));
+  return form === "e" ? powerOfTen(Number(value)) : Number(value).toFixed(Number(form));
+}
+
+/** @param {number} value */
+function powerOfTen(value) {
+  const [digits, exponent] = value.toExponential(1).split("e");
+  const raised = [...exponent.replace(/^\+/, "")].map((one) => RAISED[Number(one)] || "⁻");
+  return `${digits} × 10${raised.join("")}`;
+}

@@ -1,0 +1,320 @@
+// The first scene: a question about a word, the sentence as the picture, three things to do with
+// it, and a field for a sentence of one's own.
+
+import { asWord, element, problem, prose, replace } from "../lib/dom.js";
+import { EXAMPLES, exampleOf, FIRST_SENTENCE, sentenceWith } from "./examples.js";
+import { headMarks } from "./marks.js";
+import { sentenceStage } from "./stage.js";
+import { sentenceLine } from "./translation.js";
+
+const INVITATION = "Type any English sentence";
+const HINT = "Click a word to strike it out. Drag the ring to another word.";
+const TYPING_PAUSE_MS = 120; // milliseconds without a key before a sentence is read
+const MAX_SENTENCE_CHARACTERS = 4000; // characters; a model of 256 tokens can read no more
+const PRONOUNS_ASKED = /^(it|they|he|she|him|her|them|its|his|their)$/i;
+// What is chosen of a sentence means nothing in another one; its head may stay.
+const WORDS = {
+  q: null,
+  k: null,
+  changes: null,
+  because: null,
+  effects: null,
+  against: null,
+  step: null,
+};
+const CHOSEN = {
+  ...WORDS,
+  why: null,
+  part: null,
+  layer: null,
+  head: null,
+  show: null,
+  beside: null,
+};
+
+// handlers: see SceneHandlers in types.d.ts.
+/** @param {State} state @param {Source} source @param {SceneHandlers} handlers */
+export function firstScene(state, source, handlers) {
+  const isLive = source.live && !state.get("file");
+  const question = element("h1", { class: "scene-question" });
+  const about = element("p", { class: "scene-about" });
+  const note = element("p", { class: "scene-note", role: "status" });
+  const questions = element("div", { class: "questions" });
+  const line = sentenceLine();
+  const plain = element("div", { class: "plain-line", hidden: true }, line.root);
+  const title = fileTitle(state, source);
+  /** @param {string} sentence @param {Fields} [fields] */
+  const read = (sentence, fields = CHOSEN) => state.set({ sentence, ...fields }, true);
+  const stage = sentenceStage({
+    point: handlers.point,
+    source: (positions, said) => {
+      handlers.source(positions);
+      replace(note, said ? prose(said) : noted);
+    },
+    ...(isLive
+      ? {
+          strike: handlers.strike,
+          look: handlers.look,
+          soon: handlers.soon,
+          // The head and what is unfolded stay: the other ending is looked at in the same way.
+          ending: (sentence) => read(sentence, WORDS),
+        }
+      : {}),
+  });
+  const marks = headMarks(handlers);
+  /** @type {Child} */
+  let noted = "";
+  let shownText = isLive ? state.get("sentence", FIRST_SENTENCE) : "";
+  /** @param {string} text */
+  const showPlain = (text) => {
+    shownText = text;
+    stage.plain(text);
+  };
+  const field = ownSentence(state, handlers, showPlain, (message) => replace(note, message));
+  const next = nextExample(state, read);
+  const staged = element(
+    "div",
+    { class: "staged" },
+    question,
+    about,
+    stage.root,
+    note,
+    questions,
+    isLive && element("p", { class: "hint" }, HINT),
+    isLive && element("div", { class: "own-sentence" }, field.root, next.root),
+    marks.root,
+  );
+  showPlain(shownText);
+  return {
+    root: element(
+      "section",
+      { class: "first-scene", "aria-label": "The sentence" },
+      title,
+      plain,
+      staged,
+    ),
+    questions,
+    /** @param {string} text @param {HTMLElement | null} message */
+    announce(text, message) {
+      field.announce(text);
+      next.show(text);
+      const [now, other] = [exampleOf(shownText), exampleOf(text)];
+      const isSibling = now && other && now.number === other.number;
+      // Of the other ending the words and the line stay until they move.
+      if (isLive && ((text !== shownText && !isSibling) || message)) showPlain(text);
+      if (message) replace(note, message);
+    },
+    /** @param {PageReading} reading */
+    show(reading) {
+      const isStaged = reading.parts[0].query.language === "English";
+      staged.hidden = !isStaged;
+      plain.hidden = isStaged;
+      if (!isStaged) {
+        line.show(reading);
+        return true;
+      }
+      if (!field.isOf(reading.sentence)) return false;
+      shownText = reading.sentence;
+      stage.show(reading, reading.sentence);
+      return true;
+    },
+    /** @param {SceneModel} model @param {number} milliseconds */
+    draw(model, milliseconds) {
+      noted = model.note;
+      drawQuestion(question, about, model, (position) =>
+        state.set({ q: position, k: null, changes: null }),
+      );
+      replace(note, noted);
+      stage.draw(model.stage, milliseconds);
+      stage.compare(model.before, model.after);
+      marks.show(model.marks).catch(() => {});
+    },
+    /** @param {Shades} shades */
+    shade: (shades) => line.shade(shades),
+    close() {
+      field.close();
+      stage.close();
+    },
+  };
+}
+
+// "What does it mean?", with the word as a choice of all words.
+/**
+ * @param {HTMLElement} question
+ * @param {HTMLElement} about
+ * @param {SceneModel} model
+ * @param {(position: number) => void} ask
+ */
+function drawQuestion(question, about, { words, asking, heads }, ask) {
+  const word = asking?.name ?? "";
+  const drawn = JSON.stringify([words, asking]);
+  if (question.dataset.drawn === drawn) return;
+  question.dataset.drawn = drawn;
+  const isPronoun = PRONOUNS_ASKED.test(word);
+  const list = element(
+    "select",
+    {
+      class: "asked",
+      "aria-label": "The word that looks",
+      on: { change: (event) => ask(Number(event.target.value)) },
+    },
+    asking === null && element("option", { value: "", selected: true }, "a word"),
+    words.map(({ name, position }) =>
+      element("option", { value: position, selected: position === asking?.position }, name),
+    ),
+  );
+  replace(question, isPronoun ? ["What does ", list, " mean?"] : ["Where does ", list, " look?"]);
+  const looks = `The line shows where one of its ${heads} attention heads looks from`;
+  replace(
+    about,
+    prose(
+      isPronoun
+        ? `A small translator must know, or its French is wrong. ${looks} ${asWord(word)}.`
+        : `A small translator turns this into French. ${looks} ${asWord(word || "each word")}.`,
+    ),
+  );
+}
+
+// The file that is read, with a way to the shipped model.
+/** @param {State} state @param {Source} source */
+function fileTitle(state, source) {
+  const name = (source.page.files || [])[state.number("file", -1)];
+  if (!name) return null;
+  const leave = () => state.set({ file: null, ...CHOSEN }, true);
+  return element(
+    "div",
+    { class: "introduction" },
+    element("h1", null, `${name}: what a watched model looked at`),
+    element(
+      "button",
+      { type: "button", class: "link small", on: { click: leave } },
+      "Read a sentence with the shipped model",
+    ),
+  );
+}
+
+// One example after the other.
+/** @param {State} state @param {(sentence: string) => void} read */
+function nextExample(state, read) {
+  let at = 0;
+  const shown = () => EXAMPLES[(at + 1) % EXAMPLES.length];
+  const text = element("i");
+  const root = element(
+    "button",
+    { type: "button", class: "link", on: { click: () => read(sentenceWith(shown(), 0)) } },
+    "Another one: ",
+    text,
+  );
+  const show = (/** @type {string} */ sentence) => {
+    at = exampleOf(sentence)?.number ?? -1;
+    const offered = `${shown().start} …`;
+    // A text that is replaced under a pointer that is down would end its click.
+    if (text.textContent !== offered) text.textContent = offered;
+  };
+  show(state.get("sentence", FIRST_SENTENCE));
+  return { root, show };
+}
+
+/**
+ * @param {State} state
+ * @param {SceneHandlers} handlers
+ * @param {(text: string) => void} showPlain
+ * @param {(message: HTMLElement | null) => void} say
+ */
+function ownSentence(state, handlers, showPlain, say) {
+  const field = element("textarea", {
+    class: "sentence serif",
+    id: "sentence",
+    rows: "1",
+    spellcheck: "false",
+    autocomplete: "off",
+    lang: "en",
+    dir: "auto",
+    placeholder: INVITATION,
+  });
+  const root = element(
+    "div",
+    { class: "field" },
+    element("label", { class: "only-read", for: "sentence" }, INVITATION),
+    field,
+  );
+  const isTyping = () => document.activeElement === field;
+  const fit = () => {
+    field.style.setProperty("height", "auto");
+    if (field.value) field.style.setProperty("height", `${field.scrollHeight + 2}px`);
+  };
+  const close = listenToField(field, { state, fit, handlers, showPlain, say });
+  return {
+    root,
+    close,
+    // The field shows what was typed into it; an example leaves it empty.
+    /** @param {string} text */
+    announce(text) {
+      if (isTyping() || field.value.trim() === text) return;
+      field.value = exampleOf(text) ? "" : text;
+      handlers.empty(false);
+      requestAnimationFrame(fit);
+    },
+    /** @param {string} sentence */
+    isOf: (sentence) => !isTyping() || !field.value.trim() || field.value.trim() === sentence,
+  };
+}
+
+// Reads after a pause, at once on Enter; returns a function that stops listening.
+/** @param {HTMLTextAreaElement} field @param {FieldParts} parts */
+function listenToField(field, { state, fit, handlers, showPlain, say }) {
+  let waiting = 0;
+  const changed = () => {
+    clearTimeout(waiting);
+    waiting = 0;
+    const text = field.value.trim();
+    handlers.empty(!text);
+    if (!text) return;
+    if (text === state.get("sentence", FIRST_SENTENCE)) handlers.again();
+    else {
+      handlers.leave();
+      state.set({ sentence: text, ...WORDS, why: null });
+    }
+  };
+  // A paste that no model could read never reaches the field: laying out megabytes would stop the
+  // page.
+  field.addEventListener("beforeinput", (event) => {
+    const text =
+      event.data || (event.dataTransfer && event.dataTransfer.getData("text/plain")) || "";
+    if (text.length + field.value.length <= MAX_SENTENCE_CHARACTERS) return;
+    event.preventDefault();
+    say(problem(new Error(tooLong(text))));
+  });
+  field.addEventListener("input", () => {
+    say(null);
+    handlers.stale();
+    showPlain(field.value.trim());
+    fit();
+    clearTimeout(waiting);
+    waiting = setTimeout(changed, TYPING_PAUSE_MS);
+  });
+  field.addEventListener("keydown", (event) => {
+    if (event.key !== "Enter") return;
+    event.preventDefault();
+    changed();
+  });
+  field.addEventListener("focus", () => handlers.typing());
+  // What is clicked next comes after what was typed, never before it.
+  field.addEventListener("blur", () => {
+    if (waiting) changed();
+  });
+  window.addEventListener("resize", fit);
+  return () => {
+    clearTimeout(waiting);
+    window.removeEventListener("resize", fit);
+  };
+}
+
+/** @param {string} text */
+function tooLong(text) {
+  const size = text.length.toLocaleString("en");
+  return (
+    `A sentence needs at most 256 tokens, but this text has ${size} characters: give its ` +
+    "sentences one at a time, or watch a model read it and open the file: regard open FILE.regard."
+  );
+}

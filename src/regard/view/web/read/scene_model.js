@@ -1,0 +1,164 @@
+// What the scene shows, made from what the view knows: the links of the word that looks, the two
+// nouns with their colours, and one sentence about it.
+
+import { asWord, percent, prose } from "../lib/dom.js";
+import { carriedPosition, pinnedWords, wordsFrom } from "./choice.js";
+import { exampleOf } from "./examples.js";
+import { outcomeNote, readChanges } from "./experiment.js";
+import { questionedLink, twoNouns } from "./questions.js";
+import { largest, sums } from "./weights.js";
+
+const SATURATED_WEIGHT = 0.995; // from here on all others are "< 1 %"
+const ALL_LINKS_WEIGHT = 0.2; // of links that are drawn while no word is chosen
+const MARKED = /^[(<[].*[)>\]]$/;
+
+/** @param {ReadView} view @param {Shown} shown @returns {SceneModel} */
+export function sceneModel(view, shown) {
+  const { state, source, data, selection } = view;
+  const { reading, part, choice } = shown;
+  const base = data.base?.sentence === reading.sentence ? data.base : reading;
+  const { chosen } = selection;
+  const nouns = sentenceNouns(view, shown, base);
+  const links = shownLinks(shown, chosen);
+  const isFrench = part.query.language === "French";
+  const offset = part.query.words[0] === "(start)" ? 1 : 0;
+  const [pinned = null] = pinnedWords(state, shown).queries;
+  const asking = chosen.queries.map((q) => q - (isFrench ? offset : 0));
+  const changes = readChanges(state.get("changes"));
+  const { experiment } = data;
+  const done = experiment && "changed" in experiment ? experiment : null;
+  const words = part.query.words
+    .map((name, position) => ({ name, position }))
+    .filter(({ name }) => !MARKED.test(name));
+  return {
+    words,
+    asking: words.find(({ position }) => position === pinned) ?? null,
+    heads:
+      reading.parts.reduce((sum, one) => sum + one.layers * one.heads, 0) * (base.quick ? 3 : 1),
+    note: sceneNote(view, shown, nouns, links),
+    stage: {
+      links,
+      nouns,
+      asking: { english: isFrench ? [] : asking, french: isFrench ? asking : [] },
+      struck: changes.flatMap((one) => (one.change === "knock_out" ? [one.word ?? -1] : [])),
+      frenchOf: frenchColours(base, reading, nouns, links, isFrench ? [] : asking),
+      queryIsFrench: isFrench,
+      keyIsFrench: part.key.language === "French",
+      canRedirect:
+        source.live && choice.show === "head" && part.key.language === "English" && !selection.peek,
+      isWhole: !chosen.queries.length,
+    },
+    before: done && done.before,
+    after: done && done.after,
+    marks: {
+      ...{ reading, source, nouns },
+      choice: data.pointed ?? choice,
+      query: pinned === null ? 0 : (carriedPosition(reading, choice.part, "encoder", pinned) ?? 0),
+    },
+  };
+}
+
+// The nouns keep their colours while a sentence is looked at: they are those of the head that the
+// reading itself chose, before any change.
+/** @param {ReadView} view @param {Shown} shown @param {PageReading} base */
+function sentenceNouns({ state, data, selection }, shown, base) {
+  const { highlight } = base;
+  const { choice, reading } = shown;
+  const isOwn =
+    highlight &&
+    choice.part === highlight.part &&
+    choice.layer === highlight.layer &&
+    choice.head === highlight.head &&
+    !reading.changes &&
+    !selection.hovered;
+  if (data.nouns?.sentence !== base.sentence || (isOwn && !data.nouns.isOwn)) {
+    const link = isOwn ? questionedLink(state, shown) : null;
+    data.nouns = { sentence: base.sentence, positions: twoNouns(base, link), isOwn: Boolean(link) };
+  }
+  return data.nouns.positions;
+}
+
+// Links to draw, the strongest first; positions of French words are those of the translation.
+/** @param {Shown} shown @param {Chosen} chosen */
+function shownLinks({ grid, part }, { queries, keys }) {
+  const { columns, weights, queryPositions, keyPositions } = grid;
+  if (grid.queries.length !== part.query.words.length && !queryPositions) return []; // sub-words
+  /** @type {StageLink[]} */
+  const links = [];
+  /** @param {number} q @param {number} k */
+  const add = (q, k) => links.push({ query: q, key: k, weight: weights[q * columns + k] });
+  if (queries.length)
+    for (const q of queries) {
+      const row = weights.subarray(q * columns, (q + 1) * columns);
+      for (const k of keys.length ? keys : largest(row, 12)) add(q, k);
+    }
+  else if (keys.length) {
+    const given = sums(grid, { queries, keys }).queries;
+    for (const k of keys) for (const q of largest(given, 12)) add(q, k);
+  } else
+    weights.forEach((weight, at) => {
+      if (weight >= ALL_LINKS_WEIGHT) add(Math.floor(at / columns), at % columns);
+    });
+  /** @param {Side} side @param {number[] | undefined} positions */
+  const inText = (side, positions) => (/** @type {number} */ at) =>
+    (positions ? positions[at] : at) - (side.words[0] === "(start)" ? 1 : 0);
+  const [row, column] = [inText(part.query, queryPositions), inText(part.key, keyPositions)];
+  return links
+    .map(({ query, key, weight }) => ({ query: row(query), key: column(key), weight }))
+    .sort((one, other) => other.weight - one.weight);
+}
+
+// The colour of each French word: that of the noun it translates; what the asking word became has
+// the colour of the noun that it looks at.
+/**
+ * @param {PageReading} base
+ * @param {PageReading} reading
+ * @param {number[]} nouns
+ * @param {StageLink[]} links
+ * @param {number[]} asking
+ */
+function frenchColours(base, reading, nouns, links, asking) {
+  /** @type {Map<number, number>} */
+  const colours = new Map();
+  const alignment = reading.alignment || base.alignment;
+  if (!alignment) return colours;
+  nouns.forEach((noun, colour) => {
+    const [french] = wordsFrom(alignment, noun);
+    if (french !== undefined) colours.set(french, colour);
+  });
+  const answer = links.length ? nouns.indexOf(links[0].key) : -1;
+  for (const q of asking) {
+    const [french] = wordsFrom(alignment, q);
+    if (french !== undefined && answer >= 0) colours.set(french, answer);
+  }
+  return colours;
+}
+
+/**
+ * @param {ReadView} view
+ * @param {Shown} shown
+ * @param {number[]} nouns
+ * @param {StageLink[]} links
+ * @returns {Child}
+ */
+function sceneNote({ data, selection }, { reading, part }, nouns, links) {
+  const told = outcomeNote(data.experiment);
+  if (told) return told;
+  const [first] = links;
+  if (!first || !selection.chosen.queries.length) return "";
+  const example = exampleOf(reading.sentence);
+  const { words } = reading.parts[0].query;
+  const isPronoun = part.name === "encoder" && first.query === reading.highlight?.query;
+  const meant = example ? words.indexOf(example.meant[example.at]) : -1;
+  if (isPronoun && meant >= 0 && nouns.includes(first.key) && first.key !== meant)
+    return prose(
+      `This head is wrong here: people take ${asWord(words[first.query])} for ` +
+        `${asWord(words[meant])}, not for ${asWord(words[first.key])}.`,
+    );
+  if (first.weight >= SATURATED_WEIGHT)
+    return prose(
+      "This head is as sure as it can be: all the other words together get " +
+        `${percent(links.slice(1).reduce((sum, { weight }) => sum + weight, 0))}.`,
+    );
+  return "";
+}

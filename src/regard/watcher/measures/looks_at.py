@@ -1,0 +1,105 @@
+"""What one word looks at, over all heads and layers of a part."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from regard.display import TextDisplay, percent
+from regard.errors import NotAskedError
+from regard.watcher.capture.runs import LayerKey
+from regard.watcher.layer import LayerObservation
+from regard.watcher.measures.links import only_position, word_tokens
+
+MAX_TOKENS_SHOWN = 12
+
+
+@dataclass(frozen=True)
+class LookedAtToken:
+    """One token: its mean weight, the share of even attention, and the head that gives it most."""
+
+    key: int
+    token: str
+    weight: float
+    even: float
+    best: tuple[str, int, int]  # part, layer, head
+    best_weight: float
+
+
+@dataclass(frozen=True, repr=False)
+class LookedAt(TextDisplay):
+    """What a word looks at; ``tokens`` are ranked, ``weights_lhk`` has every layer and head."""
+
+    word: str
+    tokens: tuple[LookedAtToken, ...]
+    weights_lhk: NDArray[np.float64] = field(repr=False)
+    weighted: str | None = None
+
+    def __str__(self) -> str:
+        kind = "norm-weighted weights" if self.weighted else "weights"
+        lines = [f"{self.word!r} looks at (mean {kind} of all heads; even attention in brackets):"]
+        for one in self.tokens[:MAX_TOKENS_SHOWN]:
+            part, layer, head = one.best
+            lines.append(
+                f"  {percent(one.weight, decimals=1):>7} ({percent(one.even, decimals=1)})  "
+                f"{one.token!r} at {one.key}; most in {part} {layer}.{head}: "
+                f"{percent(one.best_weight, decimals=1)}"
+            )
+        if len(self.tokens) > MAX_TOKENS_SHOWN:
+            lines.append(f"  ... {len(self.tokens) - MAX_TOKENS_SHOWN} more tokens")
+        return "\n".join(lines)
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "word": self.word,
+            "weighted": self.weighted,
+            "tokens": [
+                {"key": x.key, "token": x.token, "weight": x.weight, "even": x.even,
+                 "best": list(x.best), "best_weight": x.best_weight}
+                for x in self.tokens
+            ],
+        }  # fmt: skip
+
+
+def looked_at(
+    layers: Sequence[tuple[LayerKey, LayerObservation]],
+    word: str | int,
+    norms: Mapping[LayerKey, Any] | None = None,
+) -> LookedAt:
+    """The rows of a word in every layer, averaged over its tokens; ``norms`` (h, k) weigh them."""
+    first = layers[0][1]
+    if first.query_text is None or first.key_text is None:
+        raise NotAskedError("looks_at needs words: give watch the model's tokenizer.")
+    number = only_position(first.query_text, word)
+    rows = word_tokens(first.query_text, number)
+    weights = []
+    for key, layer in layers:
+        weights_hqk = np.asarray(layer.tile(rows, slice(None)), np.float64)
+        if norms is not None:
+            weights_hqk = weights_hqk * np.asarray(norms[key], np.float64)[:, None]
+            sums = weights_hqk.sum(axis=-1, keepdims=True)
+            weights_hqk = weights_hqk / np.where(sums > 0, sums, 1)
+        weights.append(weights_hqk.mean(axis=1))
+    keys, heads = max(x.shape[1] for x in weights), max(len(x) for x in weights)
+    weights_lhk = np.zeros((len(weights), heads, keys))
+    for index, weights_hk in enumerate(weights):
+        weights_lhk[index, : len(weights_hk), : weights_hk.shape[1]] = weights_hk
+    count = sum(len(x) for x in weights)
+    mean_k = weights_lhk.sum(axis=(0, 1)) / count
+    seen_k = np.asarray((weights_lhk > 0).any(axis=(0, 1)))
+    even = 1 / max(1, int(seen_k.sum()))
+    best = weights_lhk.reshape(-1, keys).argmax(axis=0)
+    tokens = []
+    for k in np.argsort(-mean_k, kind="stable").tolist():
+        if seen_k[k]:
+            layer_index, head = divmod(int(best[k]), heads)
+            place = (*layers[layer_index][0], head)
+            largest = float(weights_lhk[layer_index, head, k])
+            name = first.key_text.tokens[k]
+            tokens.append(LookedAtToken(k, name, float(mean_k[k]), even, place, largest))
+    kind = None if norms is None else "norm"
+    return LookedAt(first.query_text.words[number], tuple(tokens), weights_lhk, kind)

@@ -1,0 +1,94 @@
+"""seen.looks_at: the row of a word over all heads and layers, against eager weights."""
+
+import numpy as np
+import pytest
+import torch
+from tests.helpers.model_families import FAMILIES, STEPS, batch, eager
+
+import regard
+from regard.errors import NotAskedError
+
+LLAMA = next(family for family in FAMILIES if family.name == "llama")
+IDS = batch("not")["input_ids"][:1]
+
+
+def watched(**options):
+    with torch.no_grad(), regard.watch(LLAMA.made(), **options) as seen:
+        LLAMA.made()(IDS)
+    return seen
+
+
+def test_the_mean_row_of_all_heads_is_ranked():
+    model = LLAMA.made()
+    own = eager(model, lambda: model(IDS, output_attentions=True)).attentions
+    rows_lhk = np.stack([x[0, :, 6].double().numpy() for x in own])
+    looked = watched().looks_at(6)
+    np.testing.assert_allclose(looked.weights_lhk, rows_lhk, atol=STEPS)
+    mean_k = rows_lhk.mean(axis=(0, 1))
+    assert [x.key for x in looked.tokens] == np.argsort(-mean_k[:7]).tolist()
+    assert looked.tokens[0].weight == pytest.approx(mean_k.max(), abs=STEPS)
+    assert {x.even for x in looked.tokens} == {1 / 7}
+    part, layer, head = looked.tokens[0].best
+    assert part == "decoder"
+    assert rows_lhk[layer, head, looked.tokens[0].key] == pytest.approx(
+        rows_lhk[..., looked.tokens[0].key].max(), abs=STEPS
+    )
+    assert str(looked).startswith("'6' looks at (mean weights of all heads; even attention in ")
+
+
+def test_norm_weighted_rows_sum_to_one_and_differ():
+    seen = watched()
+    plain, norm = seen.looks_at(6), seen.looks_at(6, weighted="norm")
+    np.testing.assert_allclose(norm.weights_lhk.sum(-1), 1, atol=STEPS)
+    assert np.abs(norm.weights_lhk - plain.weights_lhk).max() > 0.01
+
+
+def test_weights_are_all_of_them_or_a_hint():
+    seen = watched()
+    np.testing.assert_array_equal(seen[1].weights, seen[1].map)
+    assert "all of them in .weights" in str(seen[1])
+    with pytest.raises(NotAskedError) as error:
+        _ = watched(map=4)[1].weights
+    assert str(error.value) == (
+        "decoder layer 1 holds facts about its weights, and blocks of them in .map: watch with "
+        "map=11 for every weight, or keep='all' for any tile(rows, columns)."
+    )
+
+
+class Talking(torch.nn.Module):
+    """Heads that are mixed between the softmax and the values, as in CaiT."""
+
+    def __init__(self):
+        super().__init__()
+        self.mix = torch.nn.Linear(2, 2)
+
+    def forward(self, x):
+        q, k, v = (x.unflatten(-1, (2, 4)).transpose(1, 2) for _ in range(3))
+        weights = (q @ k.mT).softmax(-1)
+        return self.mix(weights.permute(0, 2, 3, 1)).permute(0, 3, 1, 2) @ v
+
+
+class Half(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.plain, self.talking = torch.nn.MultiheadAttention(8, 2, batch_first=True), Talking()
+
+    def forward(self, x):
+        return self.talking(self.plain(x, x, x, need_weights=False)[0])
+
+
+def test_a_softmax_that_is_not_recorded_is_named():
+    model = Half().eval()
+    with torch.no_grad(), regard.watch(model) as seen:
+        model(torch.randn(1, 5, 8))
+    assert seen.unrecorded == ("talking",)
+    assert "Not recorded: a softmax that no product with a value follows" in str(seen)
+    assert "in talking." in str(seen)
+
+
+def test_keys_of_another_text_are_cross_attention():
+    model = torch.nn.MultiheadAttention(8, 2, batch_first=True).eval()
+    query, key = torch.randn(1, 3, 8), torch.randn(1, 5, 8)
+    with torch.no_grad(), regard.watch(model) as seen:
+        model(query, key, key)
+    assert seen.parts == ("cross",)
