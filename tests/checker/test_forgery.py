@@ -143,6 +143,104 @@ def test_fresh_inputs_find_answers_that_were_known_before(forgeries):
     assert report.departure is not None
 
 
+FORGED_MODULES = """
+import sys
+import numpy as np
+import torch
+
+class Real(torch.nn.Module):
+    "A right attention of two heads, until something else is put in its place."
+    def __init__(self, d_model=8):
+        super().__init__()
+        self.qkv = torch.nn.Linear(d_model, 3 * d_model)
+    def attend(self, x):
+        b, t, e = x.shape
+        q, k, v = (a.view(b, t, 2, -1).transpose(1, 2) for a in self.qkv(x).chunk(3, dim=-1))
+        w = (q @ k.transpose(-1, -2) / q.shape[-1] ** 0.5).softmax(-1)
+        return (w @ v).transpose(1, 2).reshape(b, t, e)
+    def forward(self, x):
+        return self.attend(x)
+
+class Discards(Real):
+    "Computes a right attention and its output layer, and returns something else."
+    def __init__(self, d_model=8):
+        super().__init__(d_model)
+        self.out, self.other = torch.nn.Linear(d_model, d_model), torch.nn.Linear(d_model, d_model)
+    def forward(self, x):
+        self.out(self.attend(x))
+        return torch.tanh(self.other(x))
+
+class Vanishes(Discards):
+    def forward(self, x):
+        return torch.tanh(self.other(x)) + 0 * self.out(self.attend(x))
+
+class Remembers(Real):
+    "Right for the inputs of seed 0 alone."
+    asked = []
+    def forward(self, x):
+        if x.dtype == torch.float64 or len(self.asked) < 60:
+            self.asked.append(x)
+            return self.attend(x)
+        return torch.tanh(x)
+
+MIXTURE = np.random.default_rng(3).random((400, 400))
+def by_word(x):
+    return np.tanh(3 * x)
+def by_sentence(x):
+    return np.sin(x.cumsum(axis=1))
+def by_place(x):
+    t = x.shape[1]
+    w = np.exp(MIXTURE[:t, :t])
+    return w / w.sum(-1, keepdims=True) @ np.tanh(3 * x)
+
+def heads(x):
+    b, t, e = x.shape
+    return x.reshape(b, t, 2, e // 2).swapaxes(1, 2)
+def forged(garbage):
+    "Query, key and value that make of any garbage the output of an attention."
+    def answer(self, question):
+        features = question["ask"] == "features"
+        x = question["arrays"][0] if features else question["values"]["source 0"]
+        b, t, e = x.shape
+        one = np.broadcast_to(np.eye(t), (b, 2, t, t))
+        if not features:
+            arrays = (garbage(x),)
+        elif garbage is by_place:
+            arrays = (one * t ** 0.5, np.broadcast_to(MIXTURE[:t, :t].T, one.shape),
+                      heads(np.tanh(3 * x)))
+        else:
+            arrays = (one * 1000, one * 1000, heads(garbage(x)))
+        return {"arrays": arrays, "changed": (), "error": "", "has_complex": False, "refused": ""}
+    class Forged(Real):
+        def __init__(self, d_model=8):
+            super().__init__(d_model)
+            sys.modules["__main__"].ServedFunction.answer = answer
+    return Forged
+ByWord, BySentence, ByPlace = forged(by_word), forged(by_sentence), forged(by_place)
+"""
+FORGED_NAMES = ("Discards", "Vanishes", "Remembers", "ByWord", "BySentence", "ByPlace")
+
+
+@pytest.fixture(scope="module")
+def forged_modules(tmp_path_factory):
+    pytest.importorskip("torch")
+    path = tmp_path_factory.mktemp("forged") / "forged.py"
+    path.write_text(FORGED_MODULES)
+    return path
+
+
+@pytest.mark.parametrize("name", FORGED_NAMES)
+def test_a_module_cannot_pass_by_what_it_says_of_its_vectors(forged_modules, name):
+    report = check_apart(f"{forged_modules}:{name}", {}, Limits())
+    assert not report.right, str(report)
+
+
+def test_the_module_that_the_forgeries_are_made_of_is_right(forged_modules):
+    report = check_apart(f"{forged_modules}:Real", {}, Limits())
+    assert report.right, str(report)
+    assert "fresh inputs" in [finding.name for finding in report.findings]
+
+
 def test_matrices_of_zero_show_nothing(tmp_path):
     path = tmp_path / "zeros.py"
     path.write_text(

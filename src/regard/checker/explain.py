@@ -18,8 +18,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
-from regard.checker.calls import BoundFunction, Candidate, Explanation
-from regard.checker.cases import PROBE_BY_NAME
+from regard.checker.calls import BoundFunction, Candidate, Explanation, Trial
+from regard.checker.cases import PROBE_BY_NAME, Probe
 from regard.checker.compare import UNKNOWN_KIND
 from regard.checker.mistakes import (
     BY_NAME,
@@ -128,19 +128,32 @@ def _without_needless_causality(
 
 
 def _promising(bound: BoundFunction, features: Features) -> Iterator[Candidate]:
-    """The candidates whose first answers with a mask and with padding are right."""
+    """The candidates whose first answers with a mask and with padding are right.
+
+    A mask in the first shape that is taken has to be used rightly: in a narrower one, which is the
+    same for all sentences, heads or queries, a mistake would not show.
+    """
+    plain = _first_answer(bound, PROBE_BY_NAME["plain"])
+    understood: dict[str, str] = {}  # the first mask shape in which a form is taken
     for variant in features.variants(bound.convention):
+        form = f"{variant.mask_form} {variant.pad_form}"
+        if understood.get(form, variant.mask_shape) != variant.mask_shape:
+            continue
         read = bound.with_convention(variant)
         asked = [PROBE_BY_NAME[name] for name in ("mask", "padding")]
         asked = [probe for probe in asked if features.covers(probe, variant)]
-        trials = [
-            next((t for t in read.probe_trials(probe) if not t.result.error), None)
-            for probe in asked
-        ]
+        trials = [_first_answer(read, probe) for probe in asked]
+        if all(t and plain and t.kinds[:1] == plain.kinds[:1] for t in trials):
+            understood[form] = variant.mask_shape
         if all(t and Candidate(read, (t,), t.kinds).explains(SPECIFICATION, [t]) for t in trials):
             candidate = read.run_trials(features)
             if candidate is not None:
                 yield candidate
+
+
+def _first_answer(bound: BoundFunction, probe: Probe) -> Trial | None:
+    """The first trial of a probe that gives a result."""
+    return next((trial for trial in bound.probe_trials(probe) if not trial.result.error), None)
 
 
 def _mask_meanings(bound: BoundFunction, features: Features) -> Iterator[Candidate]:

@@ -168,6 +168,7 @@ class Reading:
     ``widths``: of each array. ``sources``: which of them gives query, key and value. ``output``:
     the matrix (h * v + 1, e) of the output layer. ``inside``: what is compared is what the output
     layer gets. ``features`` computes query, key and value (b, h, t, d) from the arrays (b, t, e).
+    ``draws``: the two draws of random words that a sentence is made of.
     """
 
     layout: str
@@ -177,12 +178,27 @@ class Reading:
     output: Array | None = None
     inside: bool = False
     features: Callable[[tuple[Array, ...]], tuple[Array, ...]] = lambda arrays: ()
+    draws: tuple[int, int] = (0, 0)
     _known: dict[bytes, tuple[Array, ...]] = field(default_factory=dict)
 
     @property
     def takes_context(self) -> bool:
         """Whether queries and keys come from different arrays."""
         return self.sources[0] not in self.sources[1:]
+
+    @property
+    def mixed(self) -> Reading:
+        """The reading whose sentences are made of the words of two others, drawn by lot.
+
+        Query, key and value of these two are asked for first, and those of the mixture follow:
+        nobody who is asked for them can know what sentences will be made of the words.
+        """
+        return replace(self, draws=(0, 1))
+
+    @property
+    def exchanged(self) -> Reading:
+        """As ``mixed``, with the other word of the two in every place."""
+        return replace(self, draws=(1, 0))
 
     def project(self, case: Case) -> Case | None:
         """The case with query, key and value made by the module from arrays of random numbers."""
@@ -191,10 +207,31 @@ class Reading:
             return None
         size = float(np.abs(case.query).mean()) / 0.8
         lengths = [queries if i == self.sources[0] else keys for i in range(len(self.widths))]
+        drawn = [self._draw(b, lengths, size, draw) for draw in self.draws]
+        made = [self.vectors(arrays) for arrays in drawn]
+        if made[0] is None or made[1] is None or not _alike(made[0], made[1]):
+            return None
+        lots = [generator(80 + i, b, t).random((b, t)) < 0.5 for i, t in enumerate(lengths)]
         arrays = tuple(
-            (generator(20 + i, b, t, e).standard_normal((b, t, e)) * size).round(3)
+            np.where(lot[..., None], one, two) for lot, one, two in zip(lots, *drawn, strict=True)
+        )
+        query, key, value = (
+            np.where(lots[source][:, None, :, None], one, two)
+            for source, one, two in zip(self.sources, *made, strict=True)
+        )
+        return replace(case, query=query, key=key, value=value, x=arrays[0], others=arrays[1:])
+
+    def _draw(self, batch: int, lengths: list[int], size: float, draw: int) -> tuple[Array, ...]:
+        """Arrays (b, t, e) of random numbers; two draws have nothing in common."""
+        return tuple(
+            (
+                generator(20 + 30 * draw + i, batch, t, e).standard_normal((batch, t, e)) * size
+            ).round(3)
             for i, (t, e) in enumerate(zip(lengths, self.widths, strict=True))
         )
+
+    def vectors(self, arrays: tuple[Array, ...]) -> tuple[Array, ...] | None:
+        """Query, key and value of these arrays, asked for once; None where the module raises."""
         digest = b"".join(array.tobytes() for array in arrays)
         if digest not in self._known:
             try:
@@ -203,8 +240,7 @@ class Reading:
                 if type(error).__name__ == "SandboxError":
                     raise
                 return None
-        query, key, value = self._known[digest]
-        return replace(case, query=query, key=key, value=value, x=arrays[0], others=arrays[1:])
+        return self._known[digest]
 
     def finish(self, output: Array, layout: str) -> Array:
         """What comes back of heads joined: with the output layer, unless it is compared before."""
@@ -212,6 +248,10 @@ class Reading:
             return output
         rows = unpack_output(output, layout) @ self.output[:-1] + self.output[-1]
         return pack_source(np.asarray(rows), layout)
+
+
+def _alike(one: tuple[Array, ...], other: tuple[Array, ...]) -> bool:
+    return [x.shape for x in one] == [x.shape for x in other]
 
 
 def pack_source(array_bte: Array, layout: str) -> Array:
@@ -425,7 +465,20 @@ class ModuleReader:
         alike = layer.value().size == rows.size and _equal(
             np.sort(layer.value().ravel()), np.sort(rows.ravel())
         )
-        return replace(reading, output=matrix, inside=not alike)
+        inside = not alike and self._passes_on(trace, layer, arrays)
+        return replace(reading, output=matrix, inside=inside)
+
+    def _passes_on(self, trace: Trace, layer: Node, arrays: tuple[Array, ...]) -> bool:
+        """Whether what comes back is made from a layer, and shows the words of other places."""
+        if not trace.outputs or not _leads_to(layer, trace.outputs[0]):
+            return False
+        changed = _first_array(self.trace(_with_other_word(arrays)).returned)
+        returned = _first_array(trace.returned)
+        if changed is None or returned is None:
+            return False
+        before, after = (unpack_output(x, self.layout) for x in (returned, changed))
+        moved = np.abs(after - before)[0].max(axis=-1) > 1e-9 * np.abs(before).max()
+        return bool(moved[3:].any())  # later words: earlier ones may not see it
 
     def inner(self, trace: Trace, first: tuple[int, int]) -> Array:
         """What the output layer gets, a row for each word; ``first``: sentences and words."""
@@ -540,6 +593,19 @@ def _output_layer(trace: Trace, found: Operands | None) -> Node | None:
     depth = found.sums[0].depth
     later = [n for n in trace.nodes if n.is_projection and n.depth >= depth and n.product]
     return next((n for n in later if n.product and n.product.nodes[0].depth >= depth), None)
+
+
+def _leads_to(node: Node, result: Node) -> bool:
+    """Whether a result was computed from a node."""
+    seen, waiting = set(), [result]
+    while waiting:
+        one = waiting.pop()
+        if one is node:
+            return True
+        if id(one) not in seen:
+            seen.add(id(one))
+            waiting.extend(one.inputs)
+    return False
 
 
 def _first_array(returned: Any) -> Array | None:

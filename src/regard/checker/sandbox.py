@@ -197,22 +197,25 @@ class Worker:
         )
 
     def features(
-        self, reading: int, heads: int, widths: tuple[int, ...], arrays: tuple[Array, ...]
+        self, reading: int, heads: int, sources: tuple[int, ...], arrays: tuple[Array, ...]
     ) -> tuple[Array, ...]:
-        """Query, key and value that a module makes of these arrays, by one reading of its trace."""
+        """Query, key and value that a module makes of these arrays, by one reading of its trace.
+
+        What the worker says here is confirmed by ``check``: with the words in other sentences.
+        """
         result = self._result("features", {"reading": reading, "arrays": arrays})
         if result.error:
             raise ArgumentError(result.error)
         query, key, value = _three(result.arrays)
-        b, h, _, d = query.shape
+        b, h, d = query.shape[0], query.shape[1], query.shape[-1]
         g = key.shape[1]
-        if (
-            h != heads
-            or h % g
-            or key.shape != (b, g, value.shape[2], d)
-            or value.shape[:2] != (b, g)
-        ):
+        queries, keys, values = (arrays[source].shape[1] for source in sources)
+        shapes = [(b, h, queries, d), (b, g, keys, d), (b, g, values, value.shape[-1])]
+        fits = [x.shape for x in (query, key, value)] == shapes and keys == values
+        if not fits or b != arrays[0].shape[0] or h != heads or not g or h % g or not d:
             raise SandboxError(NOT_AN_ANSWER)
+        if not all(np.isfinite(x).all() for x in (query, key, value)):
+            raise ArgumentError("its query, key or value is not finite")
         return query, key, value
 
     def _result(self, name: str, fields: dict[str, Any]) -> CallResult:
@@ -321,7 +324,7 @@ def _read_reading(said: Any, number: int, worker: Worker) -> Reading | None:
     fits = fits and all(0 <= i < len(widths) for i in sources)
     if not fits or (output is not None and (output.ndim != 2 or output.shape[0] % heads != 1)):
         raise ValueError("a reading that does not fit")
-    features = partial(worker.features, number, heads, widths)
+    features = partial(worker.features, number, heads, sources)
     three = (sources[0], sources[1], sources[2])
     return Reading(said["layout"], widths, three, heads, output, bool(said["inside"]), features)
 
