@@ -81,6 +81,40 @@ def test_listed_functions_run_apart_and_not_at_collection(tmp_path):
     assert "test_listed.py::<lambda>[value returned unchanged]" in done.stdout
 
 
+STUDENT = """
+import os
+
+def leaves(q, k, v):
+    os._exit(0)
+
+def loops(q, k, v):
+    while True:
+        pass
+"""
+OF_THE_FIXTURE = """
+from student import leaves, loops
+
+def test_leaves(regard_check):
+    regard_check(leaves)
+
+def test_loops(regard_check):
+    regard_check(loops)
+
+def test_by_place(regard_check):
+    regard_check({place!r})
+"""
+
+
+def test_the_fixture_runs_functions_apart(tmp_path):
+    (tmp_path / "student.py").write_text(STUDENT)
+    place = f"{tmp_path / 'student.py'}:leaves"
+    (tmp_path / "test_student.py").write_text(OF_THE_FIXTURE.format(place=place))
+    done = run_pytest(tmp_path, "--regard-seconds", "8")
+    assert "3 failed" in done.stdout, done.stdout
+    assert "the process ended with status 0: it printed nothing" in done.stdout
+    assert "it took longer than 8 s (--seconds N for more)" in done.stdout
+
+
 def test_an_odd_time_limit_is_refused():
     done = run_pytest("examples/course", "--regard-seconds", "0")
     assert done.returncode == 4

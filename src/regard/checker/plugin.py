@@ -2,7 +2,9 @@
 
 A test that takes the fixture calls it with a function; one that is not right fails the test with
 the diagnosis as the message. With ``regard_attention = [...]`` in a test module each function of
-the list becomes a test, and every mistake found in it another; these run in another process.
+the list becomes a test, and every mistake found in it another. The functions run in another
+process, as with ``regard check``; only what has no name in a module, such as a function inside a
+test, is called in the process of the tests.
 """
 
 from __future__ import annotations
@@ -27,7 +29,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group.addoption("--regard-hints", type=int, default=3, choices=range(4),
                     help="detail of hints: 0 = failing step only, 3 = the fix")  # fmt: skip
     group.addoption("--regard-seconds", type=_seconds, default=60.0,
-                    help="time limit for each function of regard_attention")  # fmt: skip
+                    help="time limit for the check of each function")  # fmt: skip
     group.addoption("--regard-strict", action="store_true",
                     help="require zeros for a row that may see nothing")  # fmt: skip
 
@@ -43,16 +45,51 @@ def _seconds(text: str) -> float:
 def regard_check(request: pytest.FixtureRequest) -> Callable[..., Report]:
     """A function that checks attention and fails the test with the diagnosis."""
 
-    def run(function: Callable[..., Any], **options: Any) -> Report:
-        from regard.checker.check import check
-
+    def run(function: Callable[..., Any] | str, **options: Any) -> Report:
         options.setdefault("strict", request.config.getoption("--regard-strict"))
-        report = check(function, **options)
+        report = _check(function, options, request.config)
         if not report.right:
             pytest.fail(_message(report, request.config), pytrace=False)
         return report
 
     return run
+
+
+def _check(
+    function: Callable[..., Any] | str, options: dict[str, Any], config: pytest.Config
+) -> Report:
+    """The report on a function, or on 'file.py:function', which is not imported here."""
+    from regard.checker.check import check
+
+    if isinstance(function, str):
+        return _check_apart(function, options, config)
+    target, module = _place(function)
+    if not target:
+        return check(function, **options)
+    report = _check_apart(target, options, config, module)
+    return replace(report, function=str(getattr(function, "__name__", target)))
+
+
+def _check_apart(
+    target: str, options: dict[str, Any], config: pytest.Config, module: str = ""
+) -> Report:
+    from regard.checker.sandbox import Limits, check_apart
+
+    limits = Limits(seconds=config.getoption("--regard-seconds"))
+    return check_apart(target, options, limits, module=module, path=tuple(sys.path))
+
+
+def _place(function: Callable[..., Any]) -> tuple[str, str]:
+    """'file.py:function' and the module of a function or class that a module has under its name."""
+    module = sys.modules.get(str(getattr(function, "__module__", "")))
+    name = str(getattr(function, "__qualname__", ""))
+    found: Any = module
+    for part in name.split("."):
+        found = getattr(found, part, None)
+    file = str(getattr(module, "__file__", "") or "")
+    if module is None or found is not function or not file.endswith(".py"):
+        return "", ""
+    return f"{file}:{name}", module.__name__
 
 
 def pytest_pycollect_makemodule(module_path: Any, parent: Any) -> Any:
@@ -87,15 +124,12 @@ class AttentionItem(pytest.Item):
 
     def by_mistake(self) -> Iterator[AttentionItem]:
         """This test with its report; where there are mistakes with names, a test for each."""
-        from regard.checker.sandbox import Limits, check_apart
-
         parent: Any = self.parent
-        report = check_apart(
+        report = _check_apart(
             f"{self.path}:{LIST_NAME}[{self.index}]",
             {"strict": self.config.getoption("--regard-strict")},
-            Limits(seconds=self.config.getoption("--regard-seconds")),
-            module=parent.obj.__name__,
-            path=tuple(sys.path),
+            self.config,
+            parent.obj.__name__,
         )
         report = replace(report, function=self.name)
         for mistake in report.mistakes or ("",):

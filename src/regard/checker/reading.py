@@ -207,17 +207,18 @@ class Reading:
             return None
         size = float(np.abs(case.query).mean()) / 0.8
         lengths = [queries if i == self.sources[0] else keys for i in range(len(self.widths))]
-        drawn = [self._draw(b, lengths, size, draw) for draw in self.draws]
-        made = [self.vectors(arrays) for arrays in drawn]
-        if made[0] is None or made[1] is None or not _alike(made[0], made[1]):
+        first, second = (self._draw(b, lengths, size, draw) for draw in self.draws)
+        made, others = self.vectors(first), self.vectors(second)
+        if made is None or others is None or not _alike(made, others):
             return None
         lots = [generator(80 + i, b, t).random((b, t)) < 0.5 for i, t in enumerate(lengths)]
         arrays = tuple(
-            np.where(lot[..., None], one, two) for lot, one, two in zip(lots, *drawn, strict=True)
+            np.where(lot[..., None], one, two)
+            for lot, one, two in zip(lots, first, second, strict=True)
         )
         query, key, value = (
             np.where(lots[source][:, None, :, None], one, two)
-            for source, one, two in zip(self.sources, *made, strict=True)
+            for source, one, two in zip(self.sources, made, others, strict=True)
         )
         return replace(case, query=query, key=key, value=value, x=arrays[0], others=arrays[1:])
 
