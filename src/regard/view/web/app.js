@@ -110,7 +110,7 @@ function dropToken() {
   history.replaceState(null, "", `${location.pathname}${location.hash}`);
 }
 
-if (!document.getElementById("embedded")) {
+if (!document.getElementById("embedded") && !document.getElementById("site")) {
   dropToken();
   servedSource().then(startPage, (error) => pageElement("view").replaceChildren(problem(error)));
 }

@@ -1245,3 +1245,35 @@ interface DrawnFigure {
   marks: Child[];
   note: string;
 }
+
+// -- A static site (site/).
+
+interface SiteAbout {
+  version: string;
+  folder: string;
+  sizes: Record<string, number>;
+}
+
+interface WorkerNews {
+  stage?: string;
+  fetched?: number;
+  ready?: boolean;
+  failed?: string;
+}
+
+interface WorkerRequest {
+  id: number;
+  message: object;
+  signal?: AbortSignal;
+  transfer: Transferable[];
+  resolve(response: Response): void;
+  reject(reason: unknown): void;
+}
+
+interface StatusLine {
+  tell(news: WorkerNews): void;
+  wait(more: number): void;
+  notKept(): void;
+  say(text: string): void;
+  question(): Promise<void>;
+}
