@@ -10,8 +10,8 @@ const [pyodide, wheel, sources, kernels, target] = process.argv.slice(2);
 const { loadPyodide } = await import(pathToFileURL(resolve(pyodide, "pyodide.mjs")).href);
 const read = (path) => new Uint8Array(readFileSync(path)); // Pyodide refuses a Buffer
 
-// Commands, training and what needs a GPU, other machines or a corpus cannot run in a browser.
-const LEFT_OUT = /^(cli|train|corpus|view\/site|engine\/gpu|engine\/ring)\/|__pycache__|^__main__/;
+// Commands, training and what needs a GPU or other machines cannot run in a browser.
+const LEFT_OUT = /^(cli|train|view\/site|engine\/gpu|engine\/ring)\/|__pycache__|^__main__/;
 // Sources in C are there for their checksum, which the compiled kernels carry; web files for Save.
 const KEPT = /\.(py|json|txt|model|js|mjs|css|html|svg|c|h)$/;
 
