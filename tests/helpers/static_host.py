@@ -1,4 +1,4 @@
-"""A static host for tests and benchmarks: files of a folder, text compressed, every byte counted."""
+"""A static host for tests and benchmarks: text compressed, every byte counted."""
 
 import functools
 import gzip

