@@ -1,11 +1,12 @@
 """A built site in Chromium: typed sentences, experiments, Save, no network, bad hosts, one file."""
 
+import numpy as np
 import pytest
-
 from tests.helpers.static_host import serving
 
+import regard
+
 pytestmark = pytest.mark.site
-FRENCH = "Un chien a mangé"
 SENTENCE, TRANSLATED = "The cat sat on the mat because it was warm.", "Le chat"
 
 
@@ -113,6 +114,52 @@ def test_paid_data_is_not_spent_unasked(visit, host, chromium):
     assert not any("parameters" in request for request in host.requests)
     page.get_by_role("button", name="Fetch").click()
     wait_until_ready(page)
+    type_sentence(page)
+
+
+def test_a_link_is_copied(visit, host, chromium):
+    context = chromium.new_context(permissions=["clipboard-read", "clipboard-write"])
+    page = visit(f"{host.address}#read?layer=5&head=6", context)
+    shows(page, "Un chien")
+    page.get_by_role("button", name="Copy link").click()
+    shows(page, "Copied")
+    copied = page.evaluate("navigator.clipboard.readText()")
+    assert copied == f"{host.address}#read?layer=5&head=6"
+
+
+def test_a_dropped_file_opens_and_another_is_refused(visit, host, tmp_path):
+    x = np.random.default_rng(0).normal(size=(3, 1, 2, 8, 4)).astype(np.float32)
+    regard.observe(*x).save(tmp_path / "eight.regard")
+    page = visit(host.address)
+    wait_until_ready(page)
+    drop(page, "eight.regard", b"nothing of the kind")
+    shows(page, "eight.regard must be")
+    drop(page, "eight.regard", (tmp_path / "eight.regard").read_bytes())
+    page.locator("nav a[aria-current=page]", has_text="Map").wait_for()
+    page.locator("canvas").first.wait_for()
+    assert page.problems == []
+
+
+def drop(page, name, content):
+    page.evaluate(
+        """([name, bytes]) => {
+            const data = new DataTransfer();
+            data.items.add(new File([Uint8Array.from(bytes)], name));
+            dispatchEvent(new DragEvent("drop", { dataTransfer: data, cancelable: true }));
+        }""",
+        [name, list(content)],
+    )
+
+
+def test_pasted_code_is_checked_and_a_loop_ended(visit, host):
+    page = visit(f"{host.address}#check")
+    wait_until_ready(page)
+    page.get_by_role("button", name="Check").click()
+    shows(page, "no scaling")
+    page.locator("textarea").fill("def attention(q, k, v):\n    while True: pass")
+    page.get_by_role("button", name="Check").click()
+    shows(page, "ended after 30 s")
+    page.goto(f"{host.address}#read")
     type_sentence(page)
 
 

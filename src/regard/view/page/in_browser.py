@@ -6,16 +6,20 @@ dropped on the page, and pasted code, which the browser's own sandbox contains.
 
 from __future__ import annotations
 
+import linecache
 import traceback
 from collections.abc import Callable
 from pathlib import Path
+from types import FunctionType
+from typing import Any
 
-from regard.errors import RegardError
+from regard.errors import ArgumentError, RegardError
 from regard.transformer.checkpoint import PARAMETERS, SHIPPED
 from regard.transformer.reading import shipped_model
 from regard.view.page import readings
 from regard.view.page.answers import (
     Answer,
+    Fields,
     Sources,
     Stop,
     error_answer,
@@ -23,6 +27,7 @@ from regard.view.page.answers import (
     json_fields,
 )
 from regard.view.page.maps import open_file
+from regard.view.page.readings import text_field
 from regard.view.page.routes import all_answers
 from regard.view.page.runs import readable_run
 
@@ -31,6 +36,7 @@ INTERNAL_ERROR_MESSAGE = (
     "Something went wrong inside the explorer: this is a defect. The browser's console has it."
 )
 
+PASTED_NAME = "pasted code"
 BrowserAnswer = tuple[int, list[tuple[str, str]], bytes]  # as a Response of JavaScript takes it
 
 
@@ -39,7 +45,7 @@ class BrowserPage:
 
     def __init__(self) -> None:
         self.files: list[Path] = []
-        self.answers = all_answers(Sources(files=self.files))
+        self.answers = all_answers(Sources(files=self.files)) | {"/api/check": check_code}
 
     def answer(self, path: str, body: str) -> BrowserAnswer:
         """The answer to a request."""
@@ -67,6 +73,29 @@ class BrowserPage:
             raise
         self.files.append(path)
         return json_answer({"file": len(self.files) - 1, "view": view})
+
+
+def check_code(fields: Fields, stop: Stop) -> Answer:
+    """The report of regard.check on pasted code; its last function is the one that is checked.
+
+    Only in a browser, whose sandbox contains the code. The page ends the worker if it takes long.
+    """
+    from regard.checker.check import check
+
+    code = text_field(fields, "code")
+    names: dict[str, Any] = {"__name__": PASTED_NAME}
+    # Where inspect finds the source of a function.
+    linecache.cache[PASTED_NAME] = (len(code), None, code.splitlines(keepends=True), PASTED_NAME)
+    try:
+        exec(compile(code, PASTED_NAME, "exec"), names)  # noqa: S102
+    except Exception as error:
+        raise ArgumentError(f"the code must run, and it ended with {error!r}.") from None
+    functions = [x for x in names.values() if isinstance(x, FunctionType)]
+    pasted = [x for x in functions if x.__code__.co_filename == PASTED_NAME]
+    if not pasted:
+        raise ArgumentError("the code must define a function such as def attention(q, k, v): ...")
+    report = check(pasted[-1])
+    return json_answer({"text": str(report), "mistakes": list(report.mistakes)})
 
 
 def _attempt(make: Callable[[], Answer]) -> Answer:

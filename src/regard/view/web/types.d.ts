@@ -54,7 +54,7 @@ type Ask = (path: string, fields: unknown, options?: { signal?: AbortSignal }) =
 
 interface Source {
   views: string[];
-  page: { version: string; files: string[] };
+  page: { version: string; files: string[]; address?: string | null };
   live: boolean;
   embedded?: Embedded;
   bytesAt?(blob: Span): Promise<Uint8Array<ArrayBuffer>>;

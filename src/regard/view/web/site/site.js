@@ -5,10 +5,11 @@
 // the stored answers: { "path\nbody": [headers, base64] }. A page that is one file holds the other
 // files too, compressed, in blocks whose id begins with "file ".
 
-import { startPage } from "../app.js";
+import { startPage, VIEWS } from "../app.js";
 import { servedSource } from "../lib/api.js";
 import { askThrough } from "../lib/ask.js";
 import { element, pageElement, problem, replace } from "../lib/dom.js";
+import { checkView } from "./check.js";
 import { pythonWorker } from "./python_worker.js";
 
 const NO_SIMD_MESSAGE =
@@ -39,7 +40,8 @@ async function openSite() {
     }
   };
   const source = await servedSource(askThrough(send));
-  const state = startPage(source);
+  VIEWS.check = ["Check", checkView((reason) => python.restart(reason))];
+  const state = startPage({ ...source, views: [...source.views, "check"] });
   acceptFiles(python, source, state, line);
   if (!WebAssembly.validate(new Uint8Array(SIMD_MODULE)))
     return line.tell({ failed: NO_SIMD_MESSAGE });
