@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import sys
+from typing import Any
 
 import numpy as np
 
@@ -20,11 +21,12 @@ class Product64Arguments(ctypes.Structure):
     )
 
 
-def float64_product(x_te: Array, matrix_ef: Array) -> Array:
-    """x @ matrix; NumPy's own product wherever it has a BLAS, or the matrix is not float64."""
-    if sys.platform != "emscripten" or getattr(matrix_ef, "dtype", None) != np.float64:
-        return x_te @ matrix_ef
-    return native_product(x_te, matrix_ef)
+def float64_product(x_te: Array, matrix_ef: Any) -> Array:
+    """x @ matrix, an array or an Int8Matrix; the kernel is for float64 where there is no BLAS."""
+    if sys.platform == "emscripten" and getattr(matrix_ef, "dtype", None) == np.float64:
+        return native_product(x_te, matrix_ef)
+    product: Array = x_te @ matrix_ef
+    return product
 
 
 def native_product(x_te: Array, matrix_ef: Array) -> Array:

