@@ -109,7 +109,7 @@ $(VENV)/site.stamp: $(VENV)/test.stamp
 	@$(PIP) --editable '.[site]'
 	@touch $@
 
-# WHEELS=folder takes parts that are there: docs/site.md says which.
+# WHEELS=folder takes parts that are there: the files of view/site/parts.py.
 site: $(VENV)/site.stamp ## build the explorer as a static site, in the folder public
 	@$(BIN)/regard site public $(if $(WHEELS),--wheels $(WHEELS))
 

@@ -30,7 +30,7 @@ def site(tmp_path_factory, wheels):
 @pytest.fixture(scope="session")
 def chromium():
     """Headless Chromium."""
-    playwright = pytest.importorskip("playwright.sync_api")
+    playwright = pytest.importorskip("playwright.sync_api", reason="it drives Chromium")
     path = shutil.which("chromium")
     if path is None:
         pytest.skip("no Chromium here")

@@ -17,7 +17,7 @@ ROOT = Path(__file__).parents[2]
 
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory, site):
-    pytest.importorskip("hatchling")
+    pytest.importorskip("hatchling", reason="the wheel is built by hatchling")
     folder = tmp_path_factory.mktemp("wheel")
     command = [sys.executable, "-m", "hatchling", "build", "--target", "wheel"]
     environment = {**os.environ, "REGARD_WHEEL": "wasm32"}
