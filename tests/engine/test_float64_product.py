@@ -9,7 +9,7 @@ from regard.engine.native.library import levels, using_level
 SIZES = [(1, 1, 1), (3, 5, 7), (4, 64, 6), (5, 33, 13), (9, 512, 64), (2, 0, 4), (0, 3, 2)]
 
 
-@pytest.mark.parametrize("level", ("off", *levels()))
+@pytest.mark.parametrize("level", ["off", *levels()])
 @pytest.mark.parametrize("sizes", SIZES)
 def test_the_product_is_that_of_numpy(level, sizes):
     rows, inner, outputs = sizes

@@ -133,7 +133,7 @@ def test_a_dropped_file_opens_and_another_is_refused(visit, host, tmp_path):
     page = visit(host.address)
     wait_until_ready(page)
     drop(page, "eight.regard", b"nothing of the kind")
-    shows(page, "eight.regard must be")
+    shows(page, "eight.regard is not a complete .regard file")
     drop(page, "eight.regard", (tmp_path / "eight.regard").read_bytes())
     page.locator("nav a[aria-current=page]", has_text="Map").wait_for()
     page.locator("canvas").first.wait_for()

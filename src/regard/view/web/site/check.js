@@ -4,13 +4,16 @@
 import { element, problem, replace } from "../lib/dom.js";
 
 const CHECK_SECONDS = 30;
-const FIRST_CODE = `import numpy as np
-
-def attention(q, k, v):
-    scores = q @ k.swapaxes(-1, -2)
-    e = np.exp(scores - scores.max(axis=-1, keepdims=True))
-    return e / e.sum(axis=-1, keepdims=True) @ v
-`;
+// Line by line: the bundle drops the indentation of its own lines, also inside a template.
+const FIRST_CODE = [
+  "import numpy as np",
+  "",
+  "def attention(q, k, v):",
+  "    scores = q @ k.swapaxes(-1, -2)",
+  "    e = np.exp(scores - scores.max(axis=-1, keepdims=True))",
+  "    return e / e.sum(axis=-1, keepdims=True) @ v",
+  "",
+].join("\n");
 
 /**
  * @param {(reason: Error) => Promise<void>} restart  ends the worker and starts another
