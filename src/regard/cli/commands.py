@@ -55,6 +55,11 @@ COMMANDS = {
             "open:open_explorer",
         ),
         Command(
+            "site",
+            "Build the explorer as a static site, or as one HTML file.",
+            "regard site public --wheels wheels",
+        ),
+        Command(
             "worksheet",
             "Make a worksheet of self-attention to print.",
             'regard worksheet "I am good" --save sheet.html',

@@ -41,6 +41,7 @@ def single_file(
     *,
     style: str,
     script: str = "",
+    script_sources: Sequence[str] = (),
     blocks: Sequence[str] = (),
     body: str = "",
     policy: Sequence[str] = (),
@@ -55,6 +56,8 @@ def single_file(
         other fields by name.
     style, script : str
         What stands in the one style and the one script; only these two may run, by their hashes.
+    script_sources : sequence of str
+        Further sources of scripts that the content policy allows.
     blocks : sequence of str
         Data blocks, from :func:`json_block` and :func:`text_block`.
     body : str
@@ -65,7 +68,8 @@ def single_file(
         Fields of plain text, escaped.
     """
     sources = [f"style-src {_source_hash(style)}"]
-    sources += [f"script-src {_source_hash(script)}"] if script else []
+    allowed = " ".join([_source_hash(script), *script_sources])
+    sources += [f"script-src {allowed}"] if script else []
     content = "; ".join([POLICY, *policy, *sources])
     head = (
         f'<meta http-equiv="Content-Security-Policy" content="{content}">\n<style>{style}</style>'

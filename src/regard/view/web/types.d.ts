@@ -54,7 +54,7 @@ type Ask = (path: string, fields: unknown, options?: { signal?: AbortSignal }) =
 
 interface Source {
   views: string[];
-  page: { version: string; files: string[] };
+  page: { version: string; files: string[]; address?: string | null };
   live: boolean;
   embedded?: Embedded;
   bytesAt?(blob: Span): Promise<Uint8Array<ArrayBuffer>>;
@@ -1430,4 +1430,36 @@ interface DrawnFigure {
   height: number;
   marks: Child[];
   note: string;
+}
+
+// -- A static site (site/).
+
+interface SiteAbout {
+  version: string;
+  folder: string;
+  sizes: Record<string, number>;
+}
+
+interface WorkerNews {
+  stage?: string;
+  fetched?: number;
+  ready?: boolean;
+  failed?: string;
+}
+
+interface WorkerRequest {
+  id: number;
+  message: object;
+  signal?: AbortSignal;
+  transfer: Transferable[];
+  resolve(response: Response): void;
+  reject(reason: unknown): void;
+}
+
+interface StatusLine {
+  tell(news: WorkerNews): void;
+  wait(more: number): void;
+  notKept(): void;
+  say(text: string): void;
+  question(): Promise<void>;
 }

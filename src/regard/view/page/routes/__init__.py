@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import os
+
 from regard import __version__
 from regard.view.page.answers import Answer, AnswerTable, Fields, Sources, Stop, json_answer
 from regard.view.page.routes import experiments, export, learn, map, read, steps
+
+# Of the public site, for links to share; REGARD_SITE names another. None: there is none yet.
+PUBLIC_ADDRESS: str | None = None
 
 
 def all_answers(sources: Sources) -> AnswerTable:
@@ -12,7 +17,8 @@ def all_answers(sources: Sources) -> AnswerTable:
 
     def page(fields: Fields, stop: Stop) -> Answer:
         names = [path.name for path in sources.files]
-        return json_answer({"version": __version__, "files": names})
+        address = os.environ.get("REGARD_SITE") or PUBLIC_ADDRESS
+        return json_answer({"version": __version__, "files": names, "address": address})
 
     table: AnswerTable = {"/api/page": page}
     for view in (read, experiments, steps, map, learn, export):

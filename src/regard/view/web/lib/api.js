@@ -3,7 +3,8 @@
 // them. All have the same functions and shapes; types.d.ts lists them.
 //
 // source.views           the views it can fill: ["read", "steps", "map", "learn"]
-// source.page            { version, files: [names of the .regard files] }
+// source.page            { version, files: [names of the .regard files], address: of the public
+//                        site, or null }
 // source.live            whether any sentence can be read (the server); else one reading is there
 // source.reading(sentence, { quick, signal })
 //                        -> PageReading; quick: the English side alone, without the translation.
