@@ -301,6 +301,16 @@ def is_traced() -> bool:
     return bool(torch.compiler.is_compiling() or torch.jit.is_tracing())
 
 
+def uncompiled() -> contextlib.AbstractContextManager[Any]:
+    """Compiled functions run as they were written, so that their operators can be seen."""
+    if "torch._dynamo" not in sys.modules:
+        return contextlib.nullcontext()
+    import torch
+
+    stance: contextlib.AbstractContextManager[Any] = torch.compiler.set_stance("force_eager")
+    return stance
+
+
 def _owners(model: Any, holder: Any, parts: list[Any]) -> list[Any]:
     from transformers import PreTrainedModel
 
