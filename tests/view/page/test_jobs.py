@@ -9,7 +9,8 @@ import pytest
 from starlette.requests import ClientDisconnect
 
 from regard.view.page.access import RefusedError
-from regard.view.page.jobs import ClientLeftError, Stop, WorkerPool
+from regard.view.page.answers import ClientLeftError, Stop
+from regard.view.page.jobs import WorkerPool
 
 
 class Client:

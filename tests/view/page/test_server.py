@@ -132,7 +132,7 @@ def test_a_request_that_never_ends_is_ended(content):
 
 def test_a_slow_but_complete_request_is_served(served):
     url, context = served
-    head = f"GET /api/page HTTP/1.1\r\nHost: {url[7:]}\r\nAuthorization: Bearer {context.token}"
+    head = f"GET / HTTP/1.1\r\nHost: {url[7:]}\r\nAuthorization: Bearer {context.token}"
     with connected(url, head.encode()[:20]) as connection:
         for at in range(20, len(head), 30):
             connection.sendall(head.encode()[at : at + 30])
@@ -147,14 +147,14 @@ def test_half_sent_requests_do_not_shut_the_reader_out(served, content):
     with ExitStack() as stack:
         for _ in range(300):
             stack.enter_context(connected(url, content))
-        answer = httpx.get(f"{url}/api/page", headers=bearer(context), timeout=PATIENCE)
+        answer = httpx.post(f"{url}/api/page", headers=bearer(context), timeout=PATIENCE)
         assert answer.status_code == 200
 
 
 def test_two_hundred_readers_at_once_are_all_answered(served):
     """All of them connect before the first one sends: none is closed meanwhile."""
     url, context = served
-    head = f"GET /api/page HTTP/1.1\r\nHost: {url[7:]}\r\nAuthorization: Bearer {context.token}"
+    head = f"GET / HTTP/1.1\r\nHost: {url[7:]}\r\nAuthorization: Bearer {context.token}"
     with ExitStack() as stack:
         readers = [stack.enter_context(connected(url, b"")) for _ in range(200)]
         for reader in readers:
@@ -211,8 +211,8 @@ def test_open_says_where_it_is_and_ctrl_c_stops_it():
         assert found, line
         assert process.stdout.readline() == "Ctrl-C stops it.\n"
         url, headers = f"{found[1]}/api/page", {"Authorization": f"Bearer {found[2]}"}
-        assert httpx.get(url, timeout=PATIENCE).status_code == 403
-        assert httpx.get(url, timeout=PATIENCE, headers=headers).json()["files"] == []
+        assert httpx.post(url, timeout=PATIENCE).status_code == 403
+        assert httpx.post(url, timeout=PATIENCE, headers=headers).json()["files"] == []
         process.send_signal(signal.SIGINT)
         rest, complaints = process.communicate(timeout=PATIENCE)
     assert (process.returncode, rest, complaints) == (0, "", "Stopped.\n")
@@ -228,7 +228,7 @@ def test_ctrl_c_in_the_middle_of_a_translation():
         assert process.stdout is not None
         url, token = re.findall(r"(http://[\d.:]+)/\?token=([\w-]+)", process.stdout.readline())[0]
         client.headers["Authorization"] = f"Bearer {token}"
-        client.get(f"{url}/api/page")
+        client.post(f"{url}/api/page")
         sentences = [f"{name} says: {LONG}" for name in "ABCDEFGHIJKLMNOPQRSTUVWX"]
         waiting = [
             pool.submit(client.post, f"{url}/api/read", json={"sentence": sentence})

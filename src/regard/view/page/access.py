@@ -2,25 +2,24 @@
 
 from __future__ import annotations
 
-import json
 import logging
 import os
 import secrets
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from html import escape
 from pathlib import Path
-from typing import Any
 from urllib.parse import parse_qs
 
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect, cookie_parser
-from starlette.responses import JSONResponse
+from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from regard.errors import ArgumentError, RegardError
+from regard.errors import RegardError
+from regard.view.page.answers import Answer, error_answer
 
 TOKEN_BYTES = 24
 LAUNCH_PAGE = """<!doctype html>
@@ -183,24 +182,30 @@ class Guard:
         return " or ".join(sorted(self.hosts))
 
 
-def response_to(error: Exception) -> JSONResponse:
-    """Any error as a status and one sentence."""
+def response_to(error: Exception) -> Response:
+    """Any error as a status and one sentence; a request that was cut short is the last one."""
+    made = as_response(_answer_to(error))
+    if made.status_code == 413:
+        made.headers["Connection"] = "close"
+    return made
+
+
+def as_response(answer: Answer) -> Response:
+    """An answer in Starlette's form."""
+    return Response(answer.content, answer.status, answer.headers, answer.media_type)
+
+
+def _answer_to(error: Exception) -> Answer:
     if isinstance(error, ClientDisconnect):  # or the server is being stopped
-        return error_response("The explorer is being stopped.", 503)
+        return error_answer("The explorer is being stopped.", 503)
     if isinstance(error, RefusedError):
-        return error_response(error.sentence, error.status)
+        return error_answer(error.sentence, error.status)
     if isinstance(error, RegardError):
-        return error_response(str(error), 400)
+        return error_answer(str(error), 400)
     if isinstance(error, HTTPException):
-        return error_response(f"Not found ({error.detail}).", error.status_code)
+        return error_answer(f"Not found ({error.detail}).", error.status_code)
     log.error("an error in the explorer", exc_info=error)
-    return error_response(INTERNAL_ERROR_MESSAGE, 500)
-
-
-def error_response(sentence: str, status: int) -> JSONResponse:
-    """An error for the page to show; a request that was cut short closes its connection."""
-    close = {"Connection": "close"} if status == 413 else None
-    return JSONResponse({"error": sentence}, status, headers=close)
+    return error_answer(INTERNAL_ERROR_MESSAGE, 500)
 
 
 def too_large(size: int) -> RefusedError:
@@ -209,30 +214,6 @@ def too_large(size: int) -> RefusedError:
     return RefusedError(
         413, TOO_LARGE_MESSAGE.format(most=MAX_BODY_BYTES // 1024, received=received)
     )
-
-
-def json_fields(body: bytes) -> Mapping[str, Any]:
-    """The fields of a request's JSON."""
-    try:
-        fields = json.loads(body or b"{}")
-    except (ValueError, RecursionError):
-        fields = None
-    if not isinstance(fields, dict):
-        raise ArgumentError("a request must be a JSON object.")
-    if _has_surrogate(fields):
-        raise ArgumentError(
-            "a request must not contain a lone surrogate, half of a character: remove it."
-        )
-    return fields
-
-
-def _has_surrogate(fields: Mapping[str, Any]) -> bool:
-    """Whether any text has a lone surrogate, which UTF-8 cannot encode."""
-    try:
-        json.dumps(fields, ensure_ascii=False).encode()
-    except UnicodeEncodeError:
-        return True
-    return False
 
 
 def _is_same_origin(headers: Headers) -> bool:

@@ -3,44 +3,20 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from pathlib import Path
-from threading import Event
-from typing import Any, TypeVar
+from typing import TypeVar
 
-import numpy as np
-from numpy.typing import NDArray
 from starlette.requests import ClientDisconnect, Request
-from starlette.responses import Response
-from starlette.routing import Route
 
-from regard.view.page.access import RefusedError, json_fields, new_token
-from regard.view.page.readings import Readings
+from regard.view.page.access import RefusedError, new_token
+from regard.view.page.answers import ClientLeftError, Sources, Stop
 
 T = TypeVar("T")
 WORKERS = 2
 MAX_QUEUED_JOBS = 100
 POLL_SECONDS = 0.05  # between checks that the client is still connected
-
-
-class ClientLeftError(Exception):
-    """Raised inside a job whose client has disconnected."""
-
-
-class Stop:
-    """A cancellation flag that a job checks from time to time."""
-
-    def __init__(self) -> None:
-        self._event = Event()
-
-    def set(self) -> None:
-        self._event.set()
-
-    def check(self) -> None:
-        if self._event.is_set():
-            raise ClientLeftError
 
 
 class WorkerPool:
@@ -93,41 +69,9 @@ async def _watch(request: Request, stop: Stop) -> None:
     stop.set()
 
 
-Fields = Mapping[str, Any]
-Answer = Callable[[Fields, Stop], Response]
-
-
 @dataclass(frozen=True)
-class Context:
-    """State that the routes share: readings, workers, the files of the command line, the token.
+class Context(Sources):
+    """Sources of a server, with the workers that compute its answers and its token."""
 
-    A request names a file by its index in ``files``, never by a path.
-    """
-
-    readings: Readings = field(default_factory=Readings)
     workers: WorkerPool = field(default_factory=WorkerPool)
-    files: tuple[Path, ...] = ()
     token: str = field(default_factory=new_token, repr=False)
-
-    def post(self, path: str, answer: Answer) -> Route:
-        """A route whose response is computed by a worker.
-
-        ``answer(fields, stop)`` gets the fields of the request's JSON; it calls ``stop.check()``
-        from time to time, which ends it when the client has left.
-        """
-
-        async def endpoint(request: Request) -> Response:
-            fields = json_fields(await request.body())
-            return await self.workers.run(request, lambda stop: answer(fields, stop))
-
-        run: Callable[[Request], Awaitable[Response]] = endpoint
-        return Route(path, run, methods=["POST"])
-
-
-def numbers(array: NDArray[Any], kind: str = "<f4") -> Response:
-    """An array as its bytes, little endian, C order; its shape travels in a header."""
-    shape = ",".join(str(size) for size in array.shape)
-    content = np.ascontiguousarray(array, dtype=kind).tobytes()
-    return Response(
-        content, media_type="application/octet-stream", headers={"X-Regard-Shape": shape}
-    )

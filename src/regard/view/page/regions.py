@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -12,6 +11,7 @@ from numpy.typing import NDArray
 
 from regard.engine.call import blocks
 from regard.engine.observation import Observation
+from regard.engine.threads import run_in_order
 from regard.errors import ArgumentError
 from regard.typing import Array
 from regard.view.page.maps import HeadIndex, can_subsample, subsampled
@@ -176,11 +176,11 @@ def _means(
     check: Check,
     full: Observation | None = None,
 ) -> Array:
-    """Means of tiles over cells, on two threads, a batch at a time."""
+    """Means of tiles over cells, a batch of rows on each thread."""
     values_rc = np.zeros((len(region.row_edges) - 1, len(region.column_edges) - 1))
     logsumexp_q = seen.logsumexp.reshape(-1, seen.queries)[seen._heads(head)][0]
 
-    def work(batch: RowBatch) -> None:
+    def work(batch: RowBatch, scratch: dict[str, Any]) -> None:
         check()
         live_q = np.isfinite(logsumexp_q[batch.rows])  # as in the map, the others do not count
         sizes_r = np.add.reduceat(live_q, batch.starts, dtype=np.int64)
@@ -188,8 +188,7 @@ def _means(
         sums_rc = _row_sums(seen, head, batch, region.column_edges, columns)
         values_rc[batch.target] = sums_rc / np.maximum(sizes_r, 1)[:, None]
 
-    with ThreadPoolExecutor(2) as pool:
-        list(pool.map(work, batches))
+    run_in_order(batches, work)
     return values_rc
 
 

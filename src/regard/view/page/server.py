@@ -1,11 +1,11 @@
-"""The page's server: a fixed table of files, the routes of the views, one port on loopback."""
+"""The page's server: a fixed table of files, the table of answers, one port on loopback."""
 
 from __future__ import annotations
 
 import asyncio
 import gzip
 import socket
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, closing, suppress
 from threading import Thread
 from types import FrameType
@@ -14,15 +14,15 @@ from urllib.parse import urlencode
 
 import uvicorn
 from starlette.requests import Request
-from starlette.responses import JSONResponse, Response
+from starlette.responses import Response
 from starlette.routing import Route, Router
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-from regard import __version__
 from regard.errors import ArgumentError
-from regard.view.page import routes
-from regard.view.page.access import Access, Guard
+from regard.view.page.access import Access, Guard, as_response
+from regard.view.page.answers import AnswerFunction, json_fields
 from regard.view.page.jobs import Context
+from regard.view.page.routes import all_answers
 from regard.view.page.single_file import bundle, modules_in_order, page_style, web_files
 
 REQUEST_SECONDS = 10.0  # to send a complete request, from its first byte or the last response on
@@ -118,8 +118,8 @@ def app(context: Context, port: int) -> Guard:
         yield
         context.workers.close()
 
-    made = [_page_route(context), *_static_routes(), *routes.all_routes(context)]
-    router = Router(made, redirect_slashes=False, lifespan=lifespan)
+    answers = [_route(context, *entry) for entry in all_answers(context).items()]
+    router = Router([*_static_routes(), *answers], redirect_slashes=False, lifespan=lifespan)
     return Guard(router, port, Access(context.token, port))
 
 
@@ -202,12 +202,15 @@ def _static(content: bytes, media_type: str) -> Callable[[Request], Response]:
     return endpoint
 
 
-def _page_route(context: Context) -> Route:
-    def page(_: Request) -> JSONResponse:
-        names = [path.name for path in context.files]
-        return JSONResponse({"version": __version__, "files": names})
+def _route(context: Context, path: str, answer: AnswerFunction) -> Route:
+    """A route whose answer is computed by a worker, and ended when the client leaves."""
 
-    return Route("/api/page", page)
+    async def endpoint(request: Request) -> Response:
+        fields = json_fields(await request.body())
+        return as_response(await context.workers.run(request, lambda stop: answer(fields, stop)))
+
+    run: Callable[[Request], Awaitable[Response]] = endpoint
+    return Route(path, run, methods=["POST"])
 
 
 def _warm_up(context: Context) -> None:

@@ -50,6 +50,8 @@ type ShowView = (
 
 // -- Where a view gets its data from; lib/api.js says what each function gives.
 
+type Ask = (path: string, fields: unknown, options?: { signal?: AbortSignal }) => Promise<Response>;
+
 interface Source {
   views: string[];
   page: { version: string; files: string[] };
@@ -73,7 +75,7 @@ interface Source {
   run?(file: number): Promise<PageReading>;
   experiment?(sentence: string, changes: Change[]): Promise<Experiment>;
   effects?(fields: Fields): Promise<EffectsAnswer>;
-  post(path: string, fields: unknown, options?: { signal?: AbortSignal }): Promise<Response>;
+  ask: Ask;
 }
 
 // What a page that holds its own data has in it (view/page/embed.py).

@@ -1,14 +1,20 @@
-"""The routes of the page, a file for each view: ``routes(context) -> list[Route]``."""
+"""The answers of the page, a file for each view: ``answers(sources) -> {path: function}``."""
 
 from __future__ import annotations
 
-from starlette.routing import Route
-
-from regard.view.page.jobs import Context
+from regard import __version__
+from regard.view.page.answers import Answer, AnswerTable, Fields, Sources, Stop, json_answer
 from regard.view.page.routes import experiments, export, learn, map, read, steps
 
 
-def all_routes(context: Context) -> list[Route]:
-    """Every route but the page's own files."""
-    parts = (read, experiments, steps, map, learn, export)
-    return [route for part in parts for route in part.routes(context)]
+def all_answers(sources: Sources) -> AnswerTable:
+    """Every answer by its path."""
+
+    def page(fields: Fields, stop: Stop) -> Answer:
+        names = [path.name for path in sources.files]
+        return json_answer({"version": __version__, "files": names})
+
+    table: AnswerTable = {"/api/page": page}
+    for view in (read, experiments, steps, map, learn, export):
+        table |= view.answers(sources)
+    return table

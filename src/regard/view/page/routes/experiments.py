@@ -4,9 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from starlette.responses import JSONResponse, Response
-from starlette.routing import Route
-
 from regard.errors import ArgumentError
 from regard.experiments.effects import Choice
 from regard.experiments.selection import PARTS
@@ -17,42 +14,38 @@ from regard.transformer.experiment import (
     without_each_head,
 )
 from regard.transformer.reading import Reading
-from regard.view.page.jobs import Context, Fields, Stop
+from regard.view.page.answers import Answer, AnswerTable, Fields, Sources, Stop, json_answer
 from regard.view.page.readings import as_page, experiment_outcome, integer_field, text_field
 
 MAX_TERMS = 12
 
 
-def routes(context: Context) -> list[Route]:
+def answers(sources: Sources) -> AnswerTable:
     """experiment, effects, because."""
 
     def requested_reading(fields: Fields, stop: Stop) -> Reading:
-        return context.readings.read(text_field(fields, "sentence"), stop.check)
+        return sources.readings.read(text_field(fields, "sentence"), stop.check)
 
-    def experiment(fields: Fields, stop: Stop) -> Response:
+    def experiment(fields: Fields, stop: Stop) -> Answer:
         changes = fields.get("changes")
         sentence = requested_reading(fields, stop).sentence
-        made = context.readings.experiment(sentence, changes, stop.check)
+        made = sources.readings.experiment(sentence, changes, stop.check)
         reading = as_page(made.after) | {"changes": changes}
-        return JSONResponse({"reading": reading, **experiment_outcome(made)})
+        return json_answer({"reading": reading, **experiment_outcome(made)})
 
-    def effects(fields: Fields, stop: Stop) -> Response:
+    def effects(fields: Fields, stop: Stop) -> Answer:
         reading, (of, rival) = requested_reading(fields, stop), _words(fields)
         if "layer" in fields:
-            return JSONResponse(_layer_effects(reading, fields))
+            return json_answer(_layer_effects(reading, fields))
         if fields.get("choice") is True:
-            return JSONResponse(_choice(reading, find_choice(reading, of, rival)))
+            return json_answer(_choice(reading, find_choice(reading, of, rival)))
         made = reading.effects(of, rival, progress=lambda *_: stop.check())
-        return JSONResponse(made.to_dict())
+        return json_answer(made.to_dict())
 
-    def because(fields: Fields, stop: Stop) -> Response:
-        return JSONResponse(_because(requested_reading(fields, stop), fields))
+    def because(fields: Fields, stop: Stop) -> Answer:
+        return json_answer(_because(requested_reading(fields, stop), fields))
 
-    return [
-        context.post("/api/experiment", experiment),
-        context.post("/api/effects", effects),
-        context.post("/api/because", because),
-    ]
+    return {"/api/experiment": experiment, "/api/effects": effects, "/api/because": because}
 
 
 def _words(fields: Fields) -> tuple[int, str | None]:

@@ -7,14 +7,12 @@ import binascii
 from typing import Any
 
 import numpy as np
-from starlette.responses import Response
-from starlette.routing import Route
 
 from regard.errors import ArgumentError
 from regard.textbook.examples import run_example
 from regard.view.figure.picture import Picture
+from regard.view.page.answers import Answer, AnswerTable, Fields, Sources, Stop, html_answer
 from regard.view.page.embed import offline_map, offline_page
-from regard.view.page.jobs import Context, Fields, Stop
 from regard.view.page.maps import bounded_integer, open_file
 from regard.view.page.readings import text_field
 
@@ -24,38 +22,38 @@ STATE_FIELDS = (
 )
 
 
-def routes(context: Context) -> list[Route]:
+def answers(sources: Sources) -> AnswerTable:
     """pdf of a figure, card of a figure, html of a reading, html of a file's maps."""
 
-    def pdf(fields: Fields, stop: Stop) -> Response:
-        return Response(figure(fields).content(".pdf"), media_type="application/pdf")
+    def pdf(fields: Fields, stop: Stop) -> Answer:
+        return Answer(figure(fields).content(".pdf"), "application/pdf")
 
-    def card(fields: Fields, stop: Stop) -> Response:
+    def card(fields: Fields, stop: Stop) -> Answer:
         content = figure({**fields, "kind": "card"}).content(".svg")
-        return Response(content, media_type="image/svg+xml")
+        return Answer(content, "image/svg+xml")
 
-    def html(fields: Fields, stop: Stop) -> Response:
+    def html(fields: Fields, stop: Stop) -> Answer:
         if "example" in fields:
             example = run_example(text_field(fields, "example"))
-            return Response(offline_page(example.steps), media_type="text/html")
+            return html_answer(offline_page(example.steps))
         state = fields.get("state")
-        reading = context.readings.read(text_field(fields, "sentence"), stop.check)
+        reading = sources.readings.read(text_field(fields, "sentence"), stop.check)
         state_fields = (
             {x: state[x] for x in STATE_FIELDS if x in state} if isinstance(state, dict) else {}
         )
         state_fields |= {x: fields[x] for x in ("part", "layer", "head", "view") if x in fields}
-        return Response(offline_page(reading, state_fields), media_type="text/html")
+        return html_answer(offline_page(reading, state_fields))
 
-    def map_html(fields: Fields, stop: Stop) -> Response:
-        index = bounded_integer("file", fields.get("file"), 0, len(context.files) - 1)
-        return Response(offline_map(open_file(context.files[index])), media_type="text/html")
+    def map_html(fields: Fields, stop: Stop) -> Answer:
+        index = bounded_integer("file", fields.get("file"), 0, len(sources.files) - 1)
+        return html_answer(offline_map(open_file(sources.files[index])))
 
-    return [
-        context.post("/api/export/pdf", pdf),
-        context.post("/api/export/card", card),
-        context.post("/api/export/html", html),
-        context.post("/api/export/map", map_html),
-    ]
+    return {
+        "/api/export/pdf": pdf,
+        "/api/export/card": card,
+        "/api/export/html": html,
+        "/api/export/map": map_html,
+    }
 
 
 def figure(fields: Fields) -> Picture:

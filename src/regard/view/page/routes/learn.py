@@ -4,12 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from starlette.responses import JSONResponse, Response
-from starlette.routing import Route
-
 from regard.errors import ArgumentError
+from regard.view.page.answers import (
+    Answer,
+    AnswerTable,
+    Fields,
+    Sources,
+    Stop,
+    html_answer,
+    json_answer,
+)
 from regard.view.page.embed import Blobs, page_with
-from regard.view.page.jobs import Context, Fields, Stop
 from regard.view.page.lessons import documents, model, story
 from regard.view.page.lessons.model import Facts, Read
 from regard.view.page.readings import Readings
@@ -36,10 +41,10 @@ PAGES: dict[str, Callable[[Read, Read], Facts]] = {
 }
 
 
-def routes(context: Context) -> list[Route]:
+def answers(sources: Sources) -> AnswerTable:
     """learn: { page } -> facts; keep/learn -> HTML."""
     # The course is about the shipped model, whichever one is open.
-    readings = context.readings if context.readings.is_shipped else Readings()
+    readings = sources.readings if sources.readings.is_shipped else Readings()
 
     def readers(stop: Stop) -> tuple[Read, Read]:
         return (
@@ -47,13 +52,13 @@ def routes(context: Context) -> list[Route]:
             lambda sentence: readings.read(sentence, stop.check),
         )
 
-    def learn(fields: Fields, stop: Stop) -> Response:
-        return JSONResponse(page_facts(fields.get("page"), *readers(stop)))
+    def learn(fields: Fields, stop: Stop) -> Answer:
+        return json_answer(page_facts(fields.get("page"), *readers(stop)))
 
-    def html(fields: Fields, stop: Stop) -> Response:
-        return Response(course_page(*readers(stop)), media_type="text/html")
+    def html(fields: Fields, stop: Stop) -> Answer:
+        return html_answer(course_page(*readers(stop)))
 
-    return [context.post("/api/learn", learn), context.post("/api/export/learn", html)]
+    return {"/api/learn": learn, "/api/export/learn": html}
 
 
 def page_facts(page: object, glance: Read, read: Read) -> Facts:

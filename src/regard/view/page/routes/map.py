@@ -8,10 +8,17 @@ from functools import lru_cache
 from typing import Any
 
 import numpy as np
-from starlette.responses import JSONResponse, Response
-from starlette.routing import Route
 
-from regard.view.page.jobs import Context, Fields, Stop, numbers
+from regard.view.page.answers import (
+    Answer,
+    AnswerFunction,
+    AnswerTable,
+    Fields,
+    Sources,
+    Stop,
+    json_answer,
+    numbers,
+)
 from regard.view.page.maps import (
     HeadIndex,
     Layer,
@@ -27,31 +34,32 @@ from regard.view.page.regions import Region, RegionCells, region_cells
 MAX_CELLS = 1024  # a side
 
 
-def routes(context: Context) -> list[Route]:
+def answers(sources: Sources) -> AnswerTable:
     """about, heads, thumbnails, region, row and text of the files that the command line named."""
 
     @lru_cache(maxsize=8)
     def source(index: int) -> MapSource:
-        return open_file(context.files[index])
+        return open_file(sources.files[index])
 
-    def post(name: str, answer: Callable[[MapSource, Fields, Stop], Response]) -> Route:
-        def answer_on_file(fields: Fields, stop: Stop) -> Response:
-            index = bounded_integer("file", fields.get("file"), 0, len(context.files) - 1)
+    def on_file(answer: Callable[[MapSource, Fields, Stop], Answer]) -> AnswerFunction:
+        def answer_on_file(fields: Fields, stop: Stop) -> Answer:
+            index = bounded_integer("file", fields.get("file"), 0, len(sources.files) - 1)
             return answer(source(index), fields, stop)
 
-        return context.post(f"/api/map/{name}", answer_on_file)
+        return answer_on_file
 
-    return [
-        post("about", lambda file, fields, stop: JSONResponse(file.about())),
-        post("heads", lambda file, fields, stop: JSONResponse({"parts": head_parts(file)})),
-        post("thumbnails", lambda file, fields, stop: _thumbnails(file, fields)),
-        post("region", _region),
-        post("row", lambda file, fields, stop: JSONResponse(_row(file, fields))),
-        post("text", lambda file, fields, stop: JSONResponse({"tokens": _text(file, fields)})),
-    ]
+    of_file: dict[str, Callable[[MapSource, Fields, Stop], Answer]] = {
+        "about": lambda file, fields, stop: json_answer(file.about()),
+        "heads": lambda file, fields, stop: json_answer({"parts": head_parts(file)}),
+        "thumbnails": lambda file, fields, stop: _thumbnails(file, fields),
+        "region": _region,
+        "row": lambda file, fields, stop: json_answer(_row(file, fields)),
+        "text": lambda file, fields, stop: json_answer({"tokens": _text(file, fields)}),
+    }
+    return {f"/api/map/{name}": on_file(answer) for name, answer in of_file.items()}
 
 
-def _thumbnails(file: MapSource, fields: Fields) -> Response:
+def _thumbnails(file: MapSource, fields: Fields) -> Answer:
     made = head_thumbnails(file, text_field(fields, "part"))
     return numbers(np.zeros((0, 0, 0, 0)) if made is None else made)
 
@@ -61,7 +69,7 @@ def _text(file: MapSource, fields: Fields) -> list[str]:
     return layer.text(fields.get("side"), fields.get("from"), fields.get("to"))
 
 
-def _region(file: MapSource, fields: Fields, stop: Stop) -> Response:
+def _region(file: MapSource, fields: Fields, stop: Stop) -> Answer:
     """The cells, then what each column received and each row's entropy, in one answer."""
     layer, index = _head(file, fields)
     region = Region(
@@ -72,9 +80,10 @@ def _region(file: MapSource, fields: Fields, stop: Stop) -> Response:
     cells = region_cells(
         layer.seen, index, region, thorough=fields.get("thorough") is True, check=stop.check
     )
-    response = numbers(np.concatenate([cells.values_rc.reshape(-1), *_strips(layer, index, cells)]))
-    response.headers["X-Regard-Shown"] = json.dumps(_description(cells, layer))
-    return response
+    shown = {"X-Regard-Shown": json.dumps(_description(cells, layer))}
+    return numbers(
+        np.concatenate([cells.values_rc.reshape(-1), *_strips(layer, index, cells)]), shown
+    )
 
 
 def _strips(layer: Layer, index: HeadIndex, cells: RegionCells) -> list[Any]:

@@ -7,64 +7,66 @@ from functools import lru_cache
 from typing import Any
 
 import numpy as np
-from starlette.responses import JSONResponse, Response
-from starlette.routing import Route
 
 from regard.transformer.reading import Reading
 from regard.typing import Array
-from regard.view.page.jobs import Context, Fields, Stop, numbers
+from regard.view.page.answers import (
+    Answer,
+    AnswerTable,
+    Fields,
+    Sources,
+    Stop,
+    json_answer,
+    numbers,
+)
 from regard.view.page.maps import THUMBNAIL_CELLS, bounded_integer, shrink
 from regard.view.page.readings import as_page, integer_field, text_field
 from regard.view.page.runs import Run, open_run
 
 
-def routes(context: Context) -> list[Route]:
+def answers(sources: Sources) -> AnswerTable:
     """read, weights, thumbnails."""
 
     @lru_cache(maxsize=4)
     def opened(index: int) -> Run:
-        return open_run(context.files[index])
+        return open_run(sources.files[index])
 
     def requested_run(fields: Fields) -> Run | None:
         if fields.get("file") is None:
             return None
-        return opened(bounded_integer("file", fields["file"], 0, len(context.files) - 1))
+        return opened(bounded_integer("file", fields["file"], 0, len(sources.files) - 1))
 
-    def read(fields: Fields, stop: Stop) -> Response:
+    def read(fields: Fields, stop: Stop) -> Answer:
         if run := requested_run(fields):
-            return JSONResponse(run.reading | {"file": fields["file"]})
+            return json_answer(run.reading | {"file": fields["file"]})
         quick = fields.get("quick") is True
-        reading = requested_reading(context, fields, stop)
+        reading = requested_reading(sources, fields, stop)
         page = as_page(reading, quick=quick)
-        return JSONResponse(page | {"first": first_table(reading, page, fields)} if quick else page)
+        return json_answer(page | {"first": first_table(reading, page, fields)} if quick else page)
 
-    def weights(fields: Fields, stop: Stop) -> Response:
+    def weights(fields: Fields, stop: Stop) -> Answer:
         if run := requested_run(fields):
             return numbers(run.weights(fields))
-        return numbers(table(requested_reading(context, fields, stop), fields))
+        return numbers(table(requested_reading(sources, fields, stop), fields))
 
-    def thumbnails(fields: Fields, stop: Stop) -> Response:
+    def thumbnails(fields: Fields, stop: Stop) -> Answer:
         if run := requested_run(fields):
             return numbers(run.thumbnails(fields))
-        weights_lhqk = requested_reading(context, fields, stop).weights(
+        weights_lhqk = requested_reading(sources, fields, stop).weights(
             part=text_field(fields, "part"), by="tokens"
         )
         return numbers(shrink(weights_lhqk, THUMBNAIL_CELLS))
 
-    return [
-        context.post("/api/read", read),
-        context.post("/api/weights", weights),
-        context.post("/api/thumbnails", thumbnails),
-    ]
+    return {"/api/read": read, "/api/weights": weights, "/api/thumbnails": thumbnails}
 
 
-def requested_reading(context: Context, fields: Fields, stop: Stop) -> Reading:
+def requested_reading(sources: Sources, fields: Fields, stop: Stop) -> Reading:
     """The reading of the sentence in a request, with its changes where it has any."""
     sentence, quick = text_field(fields, "sentence"), fields.get("quick") is True
     if fields.get("changes"):
-        after: Reading = context.readings.experiment(sentence, fields["changes"], stop.check).after
+        after: Reading = sources.readings.experiment(sentence, fields["changes"], stop.check).after
         return after
-    return context.readings.read(sentence, stop.check, quick=quick)
+    return sources.readings.read(sentence, stop.check, quick=quick)
 
 
 def first_table(reading: Reading, page: dict[str, Any], fields: Fields) -> dict[str, Any]:

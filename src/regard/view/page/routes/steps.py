@@ -5,12 +5,9 @@ from __future__ import annotations
 from collections import OrderedDict
 from threading import Lock
 
-from starlette.responses import JSONResponse, Response
-from starlette.routing import Route
-
 from regard.transformer.reading import Reading
 from regard.transformer.residual import ResidualRun
-from regard.view.page.jobs import Context, Fields, Stop
+from regard.view.page.answers import Answer, AnswerTable, Fields, Sources, Stop, json_answer
 from regard.view.page.readings import integer_field, text_field, without_position
 from regard.view.page.steps import (
     example_data,
@@ -62,44 +59,40 @@ class ExactRuns:
         return key, run
 
 
-def routes(context: Context) -> list[Route]:
+def answers(sources: Sources) -> AnswerTable:
     """steps, path, next, examples."""
     runs = ExactRuns()
 
     def requested_reading(fields: Fields, stop: Stop, part: str) -> Reading:
         sentence = text_field(fields, "sentence")
-        reading = context.readings.read(sentence, stop.check, quick=part == "encoder")
+        reading = sources.readings.read(sentence, stop.check, quick=part == "encoder")
         return without_position(reading) if fields.get("position") is False else reading
 
-    def steps(fields: Fields, stop: Stop) -> Response:
+    def steps(fields: Fields, stop: Stop) -> Answer:
         if "example" in fields:
-            return _binary(example_data(text_field(fields, "example")).to_bytes())
+            return Answer(example_data(text_field(fields, "example")).to_bytes())
         part = text_field(fields, "part")
         reading = requested_reading(fields, stop, part)
         numbers = [_optional_integer(fields, name) for name in ("layer", "head")]
-        return _binary(reading_data(reading, part, *numbers).to_bytes())
+        return Answer(reading_data(reading, part, *numbers).to_bytes())
 
-    def path(fields: Fields, stop: Stop) -> Response:
+    def path(fields: Fields, stop: Stop) -> Answer:
         part, layer = text_field(fields, "part"), _optional_integer(fields, "layer") or 0
         run = runs.get(requested_reading(fields, stop, part), quick=part == "encoder")
-        return _binary(layer_data(run, part, layer).to_bytes())
+        return Answer(layer_data(run, part, layer).to_bytes())
 
-    def next_words(fields: Fields, stop: Stop) -> Response:
-        return _binary(runs.next_words(requested_reading(fields, stop, "decoder")))
+    def next_words(fields: Fields, stop: Stop) -> Answer:
+        return Answer(runs.next_words(requested_reading(fields, stop, "decoder")))
 
-    def examples(fields: Fields, stop: Stop) -> Response:
-        return JSONResponse(example_summaries())
+    def examples(fields: Fields, stop: Stop) -> Answer:
+        return json_answer(example_summaries())
 
-    return [
-        context.post("/api/steps", steps),
-        context.post("/api/path", path),
-        context.post("/api/next", next_words),
-        context.post("/api/examples", examples),
-    ]
-
-
-def _binary(content: bytes) -> Response:
-    return Response(content, media_type="application/octet-stream")
+    return {
+        "/api/steps": steps,
+        "/api/path": path,
+        "/api/next": next_words,
+        "/api/examples": examples,
+    }
 
 
 def _optional_integer(fields: Fields, name: str) -> int | None:

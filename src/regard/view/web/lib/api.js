@@ -1,6 +1,6 @@
 // Where data comes from. A view asks a source and never fetches itself: the served page asks the
-// server, an exported file and a notebook cell answer from what is embedded in them. All have the
-// same functions and shapes; types.d.ts lists them.
+// server or a worker (ask.js), an exported file and a notebook cell answer from what is embedded in
+// them. All have the same functions and shapes; types.d.ts lists them.
 //
 // source.views           the views it can fill: ["read", "steps", "map", "learn"]
 // source.page            { version, files: [names of the .regard files] }
@@ -29,8 +29,8 @@
 //                        formula says of every head; with { ..., part, layer } in place of choice
 //                        { effect: [logits of each head of a layer] }. The server's alone.
 // source.learn(page)     -> the facts of a page of the course (course.js)
-// source.post(path, fields, { signal })
-//                        -> Response of the server; for map.js and export.js
+// source.ask(path, fields, { signal })
+//                        -> Response (ask.js); for what only one view asks
 //
 // A sparse Table has keys[starts[q] .. starts[q + 1]] in row q, the largest weight first; rest[q]
 // is what all other keys of the row have together. Tables are read through weights.js alone.
@@ -38,17 +38,17 @@
 // Layers and heads, words and tokens all count from 0. Errors are Error objects whose message is a
 // sentence.
 
-import { isAborted } from "./dom.js";
+import { askServer } from "./ask.js";
 
-/** @returns {Promise<Source>} */
-export async function servedSource() {
-  const page = await (await fetchPatiently("/api/page")).json();
+/** @param {Ask} [ask] @returns {Promise<Source>} */
+export async function servedSource(ask = askServer) {
+  const page = await (await ask("/api/page", {})).json();
   const cache = new Map();
-  /** @template T @param {string} key @param {() => Promise<T>} ask @returns {Promise<T>} */
-  const once = (key, ask) => {
+  /** @template T @param {string} key @param {() => Promise<T>} make @returns {Promise<T>} */
+  const once = (key, make) => {
     if (!cache.has(key)) {
       if (cache.size > 400) cache.delete(cache.keys().next().value);
-      const answer = ask();
+      const answer = make();
       answer.catch(() => cache.delete(key));
       cache.set(key, answer);
     }
@@ -68,9 +68,9 @@ export async function servedSource() {
     views: ["read", "steps", "map", "learn"],
     page,
     live: true,
-    post: postJson,
+    ask,
     reading: async (sentence, { quick = false, signal, at } = {}) => {
-      const answer = await postJson("/api/read", { sentence, quick, at }, { signal });
+      const answer = await ask("/api/read", { sentence, quick, at }, { signal });
       const { first, ...reading } = await answer.json();
       if (first) {
         const { part, layer, head, ...stored } = first;
@@ -79,17 +79,17 @@ export async function servedSource() {
       }
       return reading;
     },
-    run: async (file) => (await postJson("/api/read", { file })).json(),
+    run: async (file) => (await ask("/api/read", { file })).json(),
     weights: (reading, { part, show, layer, head }) =>
       once(["weights", readingKey(reading), part, show, layer, head].join("\n"), async () =>
-        readTable(await postJson("/api/weights", { ...fields(reading), part, show, layer, head })),
+        readTable(await ask("/api/weights", { ...fields(reading), part, show, layer, head })),
       ),
     thumbnails: (reading, part) =>
       once(
         ["thumbnails", readingKey(/** @type {PageReading} */ (reading)), part].join("\n"),
         async () => {
           const { shape, values } = await readNumbers(
-            await postJson("/api/thumbnails", {
+            await ask("/api/thumbnails", {
               ...fields(/** @type {PageReading} */ (reading)),
               part,
             }),
@@ -99,68 +99,27 @@ export async function servedSource() {
       ),
     steps: (choice) =>
       once(`steps\n${JSON.stringify(choice)}`, async () => {
-        const response = await postJson("/api/steps", choice);
+        const response = await ask("/api/steps", choice);
         return decodeInputs(await response.arrayBuffer());
       }),
     effects: (fields) =>
       once(`effects\n${JSON.stringify(fields)}`, async () =>
-        (await postJson("/api/effects", fields)).json(),
+        (await ask("/api/effects", fields)).json(),
       ),
     layer: (choice) =>
       once(`layer\n${JSON.stringify(choice)}`, async () =>
-        decodeLayer(await (await postJson("/api/path", choice)).arrayBuffer()),
+        decodeLayer(await (await ask("/api/path", choice)).arrayBuffer()),
       ),
     nextWords: (choice) =>
       once(`next\n${JSON.stringify(choice)}`, async () =>
-        decodeLayer(await (await postJson("/api/next", choice)).arrayBuffer()),
+        decodeLayer(await (await ask("/api/next", choice)).arrayBuffer()),
       ),
     experiment: (sentence, changes) =>
       once(`experiment\n${sentence}\n${JSON.stringify(changes)}`, async () =>
-        (await postJson("/api/experiment", { sentence, changes })).json(),
+        (await ask("/api/experiment", { sentence, changes })).json(),
       ),
-    learn: (page) =>
-      once(`learn\n${page}`, async () => (await postJson("/api/learn", { page })).json()),
+    learn: (page) => once(`learn\n${page}`, async () => (await ask("/api/learn", { page })).json()),
   };
-}
-
-const BUSY_DELAYS_MS = [250, 500, 1000, 2000, 4000];
-
-// The server answers 503 while too many requests wait: ask again, ever later.
-/** @param {string} path @param {RequestInit} [options] */
-async function fetchPatiently(path, options) {
-  for (const delay of BUSY_DELAYS_MS) {
-    const response = await fetch(path, options);
-    if (response.status !== 503) return response;
-    await new Promise((resolve) => setTimeout(resolve, delay));
-  }
-  return fetch(path, options);
-}
-
-/** @param {string} path @param {unknown} fields @param {{ signal?: AbortSignal }} [options] */
-async function postJson(path, fields, { signal } = {}) {
-  let response;
-  try {
-    response = await fetchPatiently(path, {
-      method: "POST",
-      headers: { "Content-Type": "application/json" },
-      body: JSON.stringify(fields),
-      signal,
-    });
-  } catch (error) {
-    if (isAborted(error)) throw error;
-    throw new Error(
-      "The explorer does not answer: it may have been stopped. Start it again with regard open.",
-      { cause: error },
-    );
-  }
-  if (response.ok) return response;
-  let sentence = `The explorer answered ${response.status}.`;
-  try {
-    sentence = (await response.json()).error || sentence;
-  } catch {
-    /* no sentence came */
-  }
-  throw new Error(sentence);
 }
 
 /** @param {Response} response */

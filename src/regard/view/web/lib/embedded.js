@@ -93,7 +93,7 @@ function embeddedSource(embedded, bytesAt) {
     nextWords:
       next && (() => once("next words", async () => decodeLayer((await bytesAt(next)).buffer))),
     learn: (page) => only(embedded.learn?.[page], "this page of the course"),
-    post: async () => {
+    ask: async () => {
       throw new Error("This needs the explorer: start it with regard open.");
     },
   };

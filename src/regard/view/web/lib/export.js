@@ -93,10 +93,10 @@ function exportFormats(figure, source) {
     saveAs(fileName(figure, ending), new Blob([content], { type: kind }));
   /** @param {string} ending @param {string} path @param {unknown} fields */
   const ask = async (ending, path, fields) =>
-    saveAs(fileName(figure, ending), await (await source.post(path, fields)).blob());
+    saveAs(fileName(figure, ending), await (await source.ask(path, fields)).blob());
   const { html, card } = figure;
   const cardText = async () =>
-    await (await source.post("/api/export/card", sentFigure(figure))).text();
+    await (await source.ask("/api/export/card", sentFigure(figure))).text();
   const formats = {
     SVG: {
       title: "A drawing that stays sharp",

@@ -38,7 +38,7 @@ export async function availableMaps(source, state) {
 async function servedMap(source, file) {
   /** @param {string} what @param {Fields} fields @param {{ signal?: AbortSignal }} [options] */
   const ask = (what, fields, options) =>
-    source.post(`/api/map/${what}`, { file, ...fields }, options);
+    source.ask(`/api/map/${what}`, { file, ...fields }, options);
   return {
     about: await (await ask("about", {})).json(),
     /** @param {MapChoice} choice @param {RegionRequest} request */

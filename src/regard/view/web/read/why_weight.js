@@ -282,7 +282,7 @@ function becauseTree(state, source, { reading, choice }, link, score) {
     ask: async (path) => {
       const { sentence } = reading;
       const fields = { sentence, part, layer, head, query: link.query, key: link.key, path };
-      return (await source.post("/api/because", fields)).json();
+      return (await source.ask("/api/because", fields)).json();
     },
   };
   return branch(tree, [`Where does the score of ${score} come from? (because)`], []);
