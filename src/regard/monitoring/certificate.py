@@ -137,7 +137,13 @@ def bound(event: AttentionEvent, live: torch.Tensor | None = None) -> torch.Tens
         return None
     if live is not None:
         total = total.masked_fill(~live, -math.inf)
-    return largest_logsumexp(total).float()
+    bound_h = largest_logsumexp(total).float()
+    assert event.query is not None
+    if in_host_memory(event.query):
+        # torch's kernel for a CPU returns a log-sum-exp of 0 for a query with a nan.
+        sums_h = event.query.detach().sum(dim=(0, 2, 3), dtype=bound_h.dtype)
+        bound_h = bound_h.masked_fill(~sums_h.isfinite(), math.nan)
+    return bound_h
 
 
 def live_queries(mask: torch.Tensor) -> torch.Tensor:

@@ -571,11 +571,16 @@ class Monitor(AbstractContextManager["Monitor"]):
             return
         for alert in alerts:
             if callable(how):
-                how(alert)
+                self._pass_on(how, alert)
             elif how == "log":
                 logger.warning("%s", alert)
             else:
                 print(f"regard: {alert}", file=sys.stderr, flush=True)
+
+    @_guarded
+    def _pass_on(self, function: Callable[[Alert], Any], alert: Alert) -> None:
+        """Call the user's function; it may raise an AlertError to end the training."""
+        function(alert)
 
     # The probe.
 

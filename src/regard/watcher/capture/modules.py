@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import sys
 import threading
+import weakref
 from collections import OrderedDict
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -120,11 +121,14 @@ def attach_hook(module: Any, kind: str, hook: Any, **options: Any) -> Callable[[
     handle = getattr(module, f"register_{kind}_hook")(hook, **options)
     state = CleanState.from_module(module)
     state.hooks.add(handle.id)
+    held = weakref.ref(state)  # a module that is deleted while it has a hook is freed
 
     def remove() -> None:
         handle.remove()
-        state.hooks.discard(handle.id)
-        state.remove_if_unused()
+        found = held()
+        if found is not None:
+            found.hooks.discard(handle.id)
+            found.remove_if_unused()
 
     return remove
 
