@@ -19,7 +19,12 @@ from regard.monitoring.alerts import Alert, AlertError, AlertRules, Thresholds
 from regard.monitoring.certificate import AttentionHooks, bound, join_exact, live_queries
 from regard.monitoring.folder import About, History, Layer
 from regard.monitoring.health import MAXIMA, SUMS, HeadSums, head_sums, measures
-from regard.monitoring.ranks import RankParts, rank_and_ranks
+from regard.monitoring.ranks import (
+    RankParts,
+    largest_on_all_ranks,
+    rank_and_ranks,
+    same_on_all_ranks,
+)
 from regard.monitoring.writers import Health, ToFolder, Writer, writer_to
 from regard.typing import Array
 from regard.watcher.capture.events import AttentionEvent
@@ -195,6 +200,8 @@ class Monitor(AbstractContextManager["Monitor"]):
         self._rules: AlertRules | None = None
         self._pending: list[PendingStep] = []
         self._since: list[torch.Tensor] = []  # steps since the last observed one, of several ranks
+        self._unsent = 0  # their number, which a rank that failed knows too
+        self._ranks_agreed = self._ranks_ended = False
         self._block: ExitStack | None = None
         self._hooks = AttentionHooks(self._certify)
         self._optimizers: weakref.WeakKeyDictionary[Any, bool] = weakref.WeakKeyDictionary()
@@ -400,7 +407,9 @@ class Monitor(AbstractContextManager["Monitor"]):
         due = self.observing
         if self.options.probe is not None and due:
             self._run_probe()
+        self._unsent += 1
         parts = self._parts(due)
+        self._unsent *= not due
         found = self._finish_step(due, parts)
         self.step += 1
         self._state = StepState()
@@ -412,13 +421,34 @@ class Monitor(AbstractContextManager["Monitor"]):
         parts = self._own_parts(due)
         if rank_and_ranks()[1] == 1 or not due:
             return parts
-        if parts is None:
-            parts = self._failed_parts()
-        parts = None if parts is None else parts.over_ranks()
-        if parts is not None and parts.failed:
-            self._stop("the monitor of another rank failed.")
+        return self._parts_of_ranks(parts)
+
+    @_guarded
+    def _parts_of_ranks(self, parts: RankParts | None) -> RankParts | None:
+        if self._ranks_ended or not self._ranks_agree():
             return None
-        return parts
+        joined = (parts or self._failed_parts()).over_ranks()
+        if joined.failed:
+            self._end_on_all_ranks()
+            return None
+        return joined
+
+    def _ranks_agree(self) -> bool:
+        """Whether all ranks see the same layers: asked once, at the end of the first step."""
+        if self._ranks_agreed:
+            return True
+        heads = 0 if self.failed else sum(layer.heads for layer in self._layers.values())
+        if not same_on_all_ranks(heads, self._device) or not heads:
+            self._end_on_all_ranks()
+            return False
+        self._ranks_agreed = True
+        return True
+
+    def _end_on_all_ranks(self) -> None:
+        """Stop here as on all other ranks; no rank waits for another any more."""
+        self._ranks_ended = True
+        self._stop("the monitor of a rank failed, or sees other layers; those of all ranks stop.")
+        self._detach()
 
     @_guarded
     def _own_parts(self, due: bool) -> RankParts | None:
@@ -440,16 +470,12 @@ class Monitor(AbstractContextManager["Monitor"]):
         largest = [joined.reshape(-1), *(x.maxima.reshape(-1).to(losses.device) for x in sums)]
         return RankParts(torch.cat(added), torch.cat(largest))
 
-    def _failed_parts(self) -> RankParts | None:
+    def _failed_parts(self) -> RankParts:
         """Parts of the sizes that the other ranks have, for a rank whose monitor failed."""
         import torch
 
-        if not self._layers:
-            return None
         heads = sum(layer.heads for layer in self._layers.values())
-        steps = self.step % self.options.every or self.options.every
-        steps = min(steps, self.step + 1)
-        device = self._device
+        steps, device = self._unsent, self._device
         added = torch.zeros(2 * steps + heads * len(SUMS), dtype=torch.float64, device=device)
         joined = torch.zeros(
             2 * heads * steps + heads * len(MAXIMA), dtype=torch.float64, device=device
@@ -458,7 +484,9 @@ class Monitor(AbstractContextManager["Monitor"]):
 
     @property
     def _device(self) -> Any:
-        return next((x[0].device for x in self._state.bounds.values()), "cpu")
+        model = self._model()
+        parameters = iter(()) if model is None else (x.device for x in model.parameters())
+        return next((x[0].device for x in self._state.bounds.values()), next(parameters, "cpu"))
 
     def _sums(self, key: LayerKey) -> HeadSums:
         import torch
@@ -623,18 +651,23 @@ class Monitor(AbstractContextManager["Monitor"]):
                 f"threshold must be at least the monitor's, {limit:g}, got {threshold:g}: exact "
                 f"maxima below it were not computed. Make it with threshold={threshold:g}."
             )
-        found = {}
-        window = self._window | {}
+        window, infinite = dict(self._window), torch.tensor(-torch.inf)
         for key, (bound_h, exact_h) in self._state.bounds.items():
             before = window.get(key, (bound_h, exact_h))
             window[key] = torch.maximum(before[0], bound_h), torch.maximum(before[1], exact_h)
-        for key, layer in self._layers.items():
-            if key in window:
-                bound_h, exact_h = _over_ranks(*window[key])
-                found[layer.path] = torch.where(bound_h > threshold, exact_h, bound_h)
-        self._window = {}
-        self._state.bounds = {}
-        return found
+        self._window, self._state.bounds = {}, {}
+        if rank_and_ranks()[1] > 1:
+            if self._ranks_ended or not self._ranks_agreed:
+                return {}
+            for key, layer in self._layers.items():  # a rank may have seen nothing since
+                unseen = infinite.expand(layer.heads).to(self._device)
+                window.setdefault(key, (unseen, unseen))
+            window = largest_on_all_ranks({key: window[key] for key in self._layers})
+        found = {key: pair for key, pair in window.items() if key in self._layers}
+        return {
+            self._layers[key].path: torch.where(bound_h > threshold, exact_h, bound_h)
+            for key, (bound_h, exact_h) in found.items()
+        }
 
     def log(self, *, loss: Any) -> None:
         """Log the loss of the current step; that of a model which returns one is taken anyway."""
@@ -800,16 +833,6 @@ def _plain(event: AttentionEvent, source: LocatedAttention) -> AttentionEvent:
     modules = source.modules
     weights = by_sentence(event.weights, modules.module, modules.sentences(event.weights.shape[-2]))
     return replace(event, weights=weights)
-
-
-def _over_ranks(*tensors: torch.Tensor) -> tuple[torch.Tensor, ...]:
-    if rank_and_ranks()[1] == 1:
-        return tensors
-    import torch.distributed as dist
-
-    for tensor in tensors:
-        dist.all_reduce(tensor, dist.ReduceOp.MAX)
-    return tensors
 
 
 def _call_with(model: Any, batch: Any) -> None:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeVar
 
 if TYPE_CHECKING:
     import torch
@@ -41,8 +42,36 @@ class RankParts:
             return self
         flag = torch.full_like(self.added[:1], float(self.failed))
         own = torch.cat([flag, self.added, self.joined])
-        gathered = own.new_empty((ranks, len(own)))
-        dist.all_gather_into_tensor(gathered, own)
+        flat = own.new_empty(ranks * len(own))  # gloo takes no other shape
+        dist.all_gather_into_tensor(flat, own)
+        gathered = flat.view(ranks, -1)
         added, joined = gathered[:, 1:].split([len(self.added), len(self.joined)], dim=1)
         failed = bool(gathered[:, 0].any())
         return RankParts(added.sum(dim=0), joined.amax(dim=0), failed)
+
+
+def same_on_all_ranks(number: int, device: Any) -> bool:
+    """Whether all ranks have the same number."""
+    import torch
+    import torch.distributed as dist
+
+    both = torch.tensor([number, -number], dtype=torch.float64, device=device)
+    dist.all_reduce(both, dist.ReduceOp.MAX)
+    return bool(both[0] == -both[1])
+
+
+Key = TypeVar("Key")
+
+
+def largest_on_all_ranks(
+    pairs: Mapping[Key, tuple[torch.Tensor, torch.Tensor]],
+) -> dict[Key, tuple[torch.Tensor, torch.Tensor]]:
+    """The larger numbers of all ranks, of pairs of tensors, by one collective."""
+    import torch
+    import torch.distributed as dist
+
+    device = next(iter(pairs.values()))[0].device
+    packed = torch.stack([torch.cat([pair[at].to(device) for pair in pairs.values()]) for at in (0, 1)])
+    dist.all_reduce(packed, dist.ReduceOp.MAX)
+    parts = packed.split([len(pair[0]) for pair in pairs.values()], dim=1)
+    return {key: (part[0], part[1]) for key, part in zip(pairs, parts, strict=True)}
