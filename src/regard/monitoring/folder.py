@@ -125,6 +125,7 @@ class FolderWriter:
             write_text(self.folder / ABOUT, json.dumps(fields, indent=1) + "\n")
         for name, kind in ((OBSERVED, about.observed_type), (STEPS, about.step_type)):
             _drop_torn_record(self.folder / name, kind.itemsize)
+        _drop_torn_line(self.folder / EVENTS)
         self.about = about
 
     def observed(self, step: int, table: Array) -> None:
@@ -160,6 +161,12 @@ class FolderWriter:
 def _drop_torn_record(path: Path, size: int) -> None:
     if path.exists() and path.stat().st_size % size:
         os.truncate(path, path.stat().st_size // size * size)
+
+
+def _drop_torn_line(path: Path) -> None:
+    """Cut a file behind its last whole line, so that the next is a line of its own."""
+    if path.exists():
+        os.truncate(path, path.read_bytes().rfind(b"\n") + 1)
 
 
 def _records(path: Path, kind: np.dtype[Any]) -> Array:
