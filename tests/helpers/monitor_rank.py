@@ -9,12 +9,12 @@ from pathlib import Path
 
 import torch
 import torch.distributed as dist
+from tests.helpers.small_training import Model, Training, batch, louder
 from torch.distributed.fsdp import fully_shard
 from torch.nn.parallel import DistributedDataParallel
 
 import regard
 from regard.monitoring import monitor as module
-from tests.helpers.small_training import Model, Training, batch, louder
 
 
 def trained(model, folder, fail_at=None, **options):

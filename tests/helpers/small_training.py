@@ -36,7 +36,9 @@ class HandwrittenAttention(Attention):
     """The same attention written by hand."""
 
     def attend(self, query, key, value):
-        key, value = (x.repeat_interleave(self.heads // self.key_heads, dim=1) for x in (key, value))
+        key, value = (
+            x.repeat_interleave(self.heads // self.key_heads, dim=1) for x in (key, value)
+        )
         scores = query @ key.transpose(-1, -2) * self.size**-0.5
         hidden = torch.ones(scores.shape[-2:], dtype=torch.bool).triu(1)
         return scores.masked_fill(hidden, -math.inf).softmax(-1) @ value
@@ -57,14 +59,18 @@ class Model(nn.Module):
 
         x_bte = self.words(ids_bt)
         for layer in self.layers:
-            added = checkpoint(layer, x_bte, use_reentrant=False) if self.checkpointed else layer(x_bte)
+            added = (
+                checkpoint(layer, x_bte, use_reentrant=False) if self.checkpointed else layer(x_bte)
+            )
             x_bte = x_bte + added
         return self.next(x_bte)
 
 
 def batch(number=0, sentences=2, tokens=7):
     """Tokens (b, t), the same for the same number."""
-    return torch.randint(0, 11, (sentences, tokens), generator=torch.Generator().manual_seed(number))
+    return torch.randint(
+        0, 11, (sentences, tokens), generator=torch.Generator().manual_seed(number)
+    )
 
 
 def loss_of(model, ids_bt):
@@ -106,7 +112,9 @@ def stored_scores(model, ids_bt):
         found = []
 
         def take(layer, query, key, value):
-            key, value = (x.repeat_interleave(layer.heads // layer.key_heads, dim=1) for x in (key, value))
+            key, value = (
+                x.repeat_interleave(layer.heads // layer.key_heads, dim=1) for x in (key, value)
+            )
             scores = query @ key.transpose(-1, -2) / math.sqrt(layer.size)
             hidden = torch.ones(scores.shape[-2:], dtype=torch.bool).triu(1)
             scores = scores.masked_fill(hidden, -math.inf)
@@ -134,7 +142,8 @@ def reference(model, ids_bt):
             "self": weights.diagonal(dim1=2, dim2=3).mean((0, 2)),
             "previous": weights.diagonal(-1, 2, 3).sum((0, 2)) / (len(weights) * len(visible)),
             "effective_keys": entropy.exp().mean((0, 2)),
-            "query_norm": query.norm(dim=-1).mean((0, 2)), "key_norm": key.norm(dim=-1).mean((0, 2)),
+            "query_norm": query.norm(dim=-1).mean((0, 2)),
+            "key_norm": key.norm(dim=-1).mean((0, 2)),
             "output_norm": (weights @ value).norm(dim=-1).mean((0, 2)),
         }  # fmt: skip
         for name, numbers in facts.items():

@@ -8,11 +8,11 @@ import sys
 
 import numpy as np
 import pytest
+from tests.helpers.small_training import Attention, Model, Training, batch, louder
 
 import regard
 from regard.errors import ArgumentError, FileError
 from regard.monitoring.folder import EVENTS, OBSERVED, STEPS, History
-from tests.helpers.small_training import Attention, Model, Training, batch, louder
 
 
 def train(folder, steps, model=None, **options):

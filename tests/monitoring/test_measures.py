@@ -3,11 +3,6 @@
 import numpy as np
 import pytest
 import torch
-
-import regard
-from regard.errors import ArgumentError
-from regard.monitoring.certificate import lower_bound
-from regard.monitoring.health import MEASURES
 from tests.helpers.small_training import (
     Attention,
     HandwrittenAttention,
@@ -19,9 +14,14 @@ from tests.helpers.small_training import (
     stored_scores,
 )
 
+import regard
+from regard.errors import ArgumentError
+from regard.monitoring.certificate import lower_bound
+from regard.monitoring.health import MEASURES
+
 # The model computes in float32: a score is a dot product of four features of inputs with an error
 # of some 16 roundings, and a measure is a mean of smooth functions of scores.
-TOLERANCE = dict(rtol=64 * 2**-24, atol=64 * 2**-24)
+TOLERANCE = {"rtol": 64 * 2**-24, "atol": 64 * 2**-24}
 SEEN_IN_WEIGHTS = set(MEASURES) - {"query_norm", "key_norm"}  # a program keeps no query by hand
 
 
@@ -134,9 +134,9 @@ def test_max_scores_begin_anew_with_every_call():
 
 
 def test_max_scores_below_the_threshold_of_the_monitor_are_refused():
-    with regard.monitor(Model(), threshold=50.0) as monitor:
-        with pytest.raises(ArgumentError, match="at least the monitor's, 50, got 20"):
-            monitor.max_scores(threshold=20)
+    monitor = regard.monitor(Model(), threshold=50.0)
+    with monitor, pytest.raises(ArgumentError, match="at least the monitor's, 50, got 20"):
+        monitor.max_scores(threshold=20)
 
 
 def test_heads_below_the_threshold_cost_nothing(monkeypatch):

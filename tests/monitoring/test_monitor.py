@@ -8,10 +8,6 @@ import weakref
 import numpy as np
 import pytest
 import torch
-
-import regard
-from regard.errors import ArgumentError
-from regard.monitoring.alerts import AlertError
 from tests.helpers.small_training import (
     HandwrittenAttention,
     Model,
@@ -21,6 +17,10 @@ from tests.helpers.small_training import (
     louder,
     reference,
 )
+
+import regard
+from regard.errors import ArgumentError
+from regard.monitoring.alerts import AlertError
 
 
 def gradients(model):
@@ -142,9 +142,9 @@ def test_activation_checkpointing_is_counted_once():
 
 def test_autocast_is_measured_as_it_is_computed():
     seen, training = [], Training(Model())
-    with regard.monitor(training.model, every=1, to=seen.append, on_error="raise"):
-        with torch.autocast("cpu", torch.bfloat16):
-            training.step()
+    monitor = regard.monitor(training.model, every=1, to=seen.append, on_error="raise")
+    with monitor, torch.autocast("cpu", torch.bfloat16):
+        training.step()
     expected = reference(training.model, batch())["entropy"]
     np.testing.assert_allclose(seen[0]["entropy"], expected, rtol=2**-6)  # bf16 has 8 bits
 
@@ -177,9 +177,9 @@ def test_an_error_inside_is_logged_once_and_the_training_goes_on(broken, caplog)
 
 def test_an_error_inside_is_raised_where_that_is_asked_for(broken):
     training = Training(Model())
-    with pytest.raises(ZeroDivisionError, match="planted"):
-        with regard.monitor(training.model, on_error="raise"):
-            training.step()
+    monitor = regard.monitor(training.model, on_error="raise")
+    with pytest.raises(ZeroDivisionError, match="planted"), monitor:
+        training.step()
 
 
 def test_an_error_in_the_function_of_alerts_does_not_end_the_training(caplog):
@@ -215,9 +215,10 @@ def test_a_full_disk_does_not_end_the_training(tmp_path, monkeypatch, caplog):
 
 def test_alerts_are_raised_where_that_is_asked_for():
     training = Training(louder(Model(), 1, 60))
-    with pytest.raises(AlertError, match="decoder layer 1, head 0: its largest score"):
-        with regard.monitor(training.model, every=1, threshold=5.0, on_alert="raise"):
-            training.step()
+    monitor = regard.monitor(training.model, every=1, threshold=5.0, on_alert="raise")
+    sentence = "decoder layer 1, head 0: its largest score"
+    with pytest.raises(AlertError, match=sentence), monitor:
+        training.step()
     training.step()  # the monitor has left
 
 
@@ -273,7 +274,7 @@ def test_a_compiled_model_is_seen_by_a_probe():
     model, seen = Model(), []
     training = Training(model, rate=0.0)
     training.model = torch.compile(model, backend="eager")
-    options = dict(every=1, probe=batch(4), to=seen.append, on_error="raise")
+    options = {"every": 1, "probe": batch(4), "to": seen.append, "on_error": "raise"}
     with regard.monitor(training.model, **options):
         training.step()
         training.step()

@@ -8,9 +8,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from tests.helpers.small_training import Model, batch, louder, reference
 
 from regard.monitoring.folder import History
-from tests.helpers.small_training import Model, batch, louder, reference
 
 ROOT = Path(__file__).parents[2]
 RANKS = 2

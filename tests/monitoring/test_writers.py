@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
+from tests.helpers.small_training import Model, Training, batch, louder, reference
 
 import regard
-from tests.helpers.small_training import Model, Training, batch, louder, reference
 
 
 def train(to):
@@ -92,9 +92,7 @@ def test_mlflow_keeps_what_is_logged(tmp_path):
     mlflow.set_tracking_uri(f"sqlite:///{tmp_path / 'runs.db'}")
     with mlflow.start_run() as run:
         expected, _ = train(mlflow)
-    history = mlflow.MlflowClient().get_metric_history(
-        run.info.run_id, "attention/score/decoder_1"
-    )
+    history = mlflow.MlflowClient().get_metric_history(run.info.run_id, "attention/score/decoder_1")
     assert [x.step for x in history] == [0, 1]
     assert history[0].value == pytest.approx(expected["score"].max(), rel=1e-4)
 

@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 import torch
+from tests.helpers.small_training import Model, batch, stored_scores
 
 import regard
 from regard.errors import ArgumentError
-from tests.helpers.small_training import Model, batch, stored_scores
 
 
 def weights(model, ids_bt):

@@ -16,7 +16,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -199,7 +199,6 @@ class History:
     bounds: Array  # (steps, layers)
     events: tuple[dict[str, Any], ...] = ()
     folder: str = ""
-    _: None = field(default=None, repr=False)
 
     @classmethod
     def load(cls, folder: str | Path) -> History:
@@ -235,6 +234,19 @@ class History:
     def alerts(self) -> list[dict[str, Any]]:
         return [event for event in self.events if event["kind"] == "alert"]
 
+    def to_dict(self) -> dict[str, Any]:
+        """All numbers, as JSON takes them: None where one is not known."""
+        table = {name: finite_or_none(self[name]) for name in self.about.measures}
+        return {
+            "about": asdict(self.about),
+            "steps": self.steps.tolist(),
+            "measures": table,
+            "all_steps": self.all_steps.tolist(),
+            "losses": finite_or_none(self.losses),
+            "bounds": finite_or_none(self.bounds),
+            "events": list(self.events),
+        }
+
     def to_pandas(self) -> Any:
         """A row for each observed step and head, a column for each measure."""
         try:
@@ -264,6 +276,16 @@ def _read_events(path: Path) -> Iterator[dict[str, Any]]:
             continue
         if isinstance(event, dict) and {"kind", "step"} <= event.keys():
             yield event
+
+
+def finite_or_none(numbers: Array) -> list[Any]:
+    """Numbers as lists, None where one is nan or infinite.
+
+    >>> finite_or_none(np.array([1.0, np.nan]))
+    [1.0, None]
+    """
+    listed: list[Any] = np.where(np.isfinite(numbers), numbers.astype(object), None).tolist()
+    return listed
 
 
 def measure_table(found: dict[str, Array], names: Sequence[str]) -> Array:

@@ -71,7 +71,9 @@ def largest_on_all_ranks(
     import torch.distributed as dist
 
     device = next(iter(pairs.values()))[0].device
-    packed = torch.stack([torch.cat([pair[at].to(device) for pair in pairs.values()]) for at in (0, 1)])
+    packed = torch.stack(
+        [torch.cat([pair[at].to(device) for pair in pairs.values()]) for at in (0, 1)]
+    )
     dist.all_reduce(packed, dist.ReduceOp.MAX)
     parts = packed.split([len(pair[0]) for pair in pairs.values()], dim=1)
     return {key: (part[0], part[1]) for key, part in zip(pairs, parts, strict=True)}

@@ -14,7 +14,8 @@ from importlib.resources import files
 from importlib.resources.abc import Traversable
 from typing import Any
 
-STYLES = ("style.css", "read/read.css", "steps/steps.css", "map/map.css", "learn/learn.css")
+STYLES = ("style.css", "read/read.css", "steps/steps.css", "map/map.css", "learn/learn.css",
+          "monitor/monitor.css")  # fmt: skip
 SUFFIXES = (".html", ".css", ".js", ".svg")
 IMPORT = re.compile(r'^import \{[^}]*\} from "([./\w-]+)";[ \t]*\n', re.MULTILINE)
 EXPORT = re.compile(r"^export (?=async function|function|const|class|let)", re.MULTILINE)

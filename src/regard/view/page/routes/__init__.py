@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from regard import __version__
 from regard.view.page.answers import Answer, AnswerTable, Fields, Sources, Stop, json_answer
-from regard.view.page.routes import experiments, export, learn, map, read, steps
+from regard.view.page.routes import experiments, export, learn, map, monitor, read, steps
 
 
 def all_answers(sources: Sources) -> AnswerTable:
@@ -12,9 +12,10 @@ def all_answers(sources: Sources) -> AnswerTable:
 
     def page(fields: Fields, stop: Stop) -> Answer:
         names = [path.name for path in sources.files]
-        return json_answer({"version": __version__, "files": names})
+        trainings = [path.name for path in sources.trainings]
+        return json_answer({"version": __version__, "files": names, "trainings": trainings})
 
     table: AnswerTable = {"/api/page": page}
-    for view in (read, experiments, steps, map, learn, export):
+    for view in (read, experiments, steps, map, learn, export, monitor):
         table |= view.answers(sources)
     return table
