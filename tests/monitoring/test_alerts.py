@@ -25,18 +25,18 @@ def told(curve, head, measure, thresholds=None):
 
 
 def test_a_score_above_its_threshold_is_told_once_until_it_recovers():
-    curve = [20, 101, 150, 30, 120]
+    curve = [20, 101, 150, 99, 110, 30, 120]  # not recovered at 99
     assert told(curve, 3, "score", Thresholds(growth=None)) == [
         ("score", 1, 1, 1, 0),
-        ("score", 4, 1, 1, 3),
+        ("score", 6, 1, 1, 5),
     ]
 
 
 def test_a_score_that_grows_steadily():
-    assert told([8, 10, 12, 14, 17], 2, "score") == [("growth", 4, 1, 0, 3)]
-    assert told([8, 10, 9, 14, 17], 2, "score") == []  # not steadily
-    assert told([1, 2, 3, 4, 5], 2, "score") == []  # too small to saturate anything
-    assert told([8, 10, 12, 14, 15], 2, "score") == []  # not to twice as much
+    assert told([30, 40, 50, 60, 70], 2, "score") == [("growth", 4, 1, 0, 3)]
+    assert told([30, 40, 39, 60, 70], 2, "score") == []  # not steadily
+    assert told([1, 2, 4, 8, 16], 2, "score") == []  # a head that learns to find one key
+    assert told([40, 50, 60, 70, 75], 2, "score") == []  # not to twice as much
 
 
 def test_entropy_that_collapses_but_not_a_head_that_was_sharp_from_the_start():

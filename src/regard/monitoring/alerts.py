@@ -15,7 +15,8 @@ from regard.monitoring.folder import Layer
 from regard.typing import Array
 
 GROWTH_OBSERVATIONS = 5  # in a row in which a score grows
-GROWTH_FLOOR = 10.0  # below it a softmax of a thousand keys cannot saturate: e^10 = 22,026
+GROWTH_FLOOR = 50.0  # a head that finds one key among many has scores of 20 in good health
+RECOVERED = 0.8  # share of the limit below which a score counts as recovered
 
 
 @dataclass(frozen=True)
@@ -25,7 +26,7 @@ class Thresholds:
     score : the largest score. 100 is the limit at which Kimi K2 clips query and key (QK-Clip,
         arXiv 2507.20534); runs that diverged in arXiv 2302.05442 (ViT-22B) were beyond 50,000.
     growth : how many times the largest score grew over 5 observations, each above the one before;
-        scores above 10 only. Our own choice: twice.
+        scores above 50 only. Our own choice: twice.
     entropy : the share of its maximum below which a head's mean entropy has collapsed while it was
         at least four times as much before. arXiv 2303.06296 (sigma-Reparam) shows that collapse of
         entropy to near 0 precedes divergence; 0.05 is our own choice.
@@ -94,7 +95,7 @@ class AlertRules:
         found = [*self._not_finite(step, bound_h)]
         if self.thresholds.score is not None:
             exact = np.where(bound_h > self.thresholds.score, largest_h, -np.inf)
-            found += self._above(step, exact)
+            found += self._above(step, exact, bound_h)
         return found
 
     def observed(self, step: int, measures: dict[str, Array]) -> list[Alert]:
@@ -102,7 +103,7 @@ class AlertRules:
         scores_h, share_h = measures["score"], measures["entropy_share"]
         found = []
         if self.thresholds.score is not None:
-            found += self._above(step, scores_h)
+            found += self._above(step, scores_h, scores_h)
         found += self._growing(step, scores_h)
         found += self._collapsed(step, share_h, measures["entropy"])
         found += self._silent(step, measures["output_norm"])
@@ -121,11 +122,12 @@ class AlertRules:
         where = layer.part, layer.layer, head
         return Alert(rule, step, *where, float(value), reason, self._healthy.get(index))
 
-    def _new(self, rule: str, failing_h: Array) -> list[int]:
+    def _new(self, rule: str, failing_h: Array, recovered_h: Array | None = None) -> list[int]:
         """Heads that fail a rule and did not before; those that recovered may be reported again."""
         failing = set(np.flatnonzero(failing_h).tolist())
         new = [index for index in sorted(failing) if (rule, index) not in self._active]
-        self._active -= {x for x in self._active if x[0] == rule and x[1] not in failing}
+        recovered_h = ~failing_h if recovered_h is None else recovered_h
+        self._active -= {x for x in self._active if x[0] == rule and recovered_h[x[1]]}
         self._active |= {(rule, index) for index in new}
         return new
 
@@ -140,9 +142,10 @@ class AlertRules:
         kind = "nan" if np.isnan(number) else "infinity"
         yield self._alert("not finite", step, index, number, f"{kind} appeared here first{more}.")
 
-    def _above(self, step: int, scores_h: Array) -> Iterator[Alert]:
+    def _above(self, step: int, scores_h: Array, at_most_h: Array) -> Iterator[Alert]:
+        """Scores above the limit; a head has recovered when ``at_most_h`` is well below it."""
         limit = self.thresholds.score or np.inf
-        for index in self._new("score", scores_h > limit):
+        for index in self._new("score", scores_h > limit, at_most_h < RECOVERED * limit):
             reason = f"its largest score is {scores_h[index]:.4g}, above {limit:g}."
             yield self._alert("score", step, index, scores_h[index], reason)
 
@@ -165,7 +168,8 @@ class AlertRules:
         limit, before_h = self.thresholds.entropy, self._highest_share
         if limit is None or before_h is None:
             return
-        for index in self._new("entropy", (share_h < limit) & (before_h >= 4 * limit)):
+        collapsed_h = (share_h < limit) & (before_h >= 4 * limit)
+        for index in self._new("entropy", collapsed_h, share_h > 2 * limit):
             reason = (
                 f"its entropy collapsed to {entropy_h[index]:.3g} nats, {share_h[index]:.1%} of "
                 f"its maximum, from {before_h[index]:.0%}."
