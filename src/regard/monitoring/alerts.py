@@ -101,7 +101,7 @@ class AlertRules:
     def observed(self, step: int, measures: dict[str, Array]) -> list[Alert]:
         """Alerts of an observation of every head."""
         scores_h, share_h = measures["score"], measures["entropy_share"]
-        found = []
+        found: list[Alert] = []
         if self.thresholds.score is not None:
             found += self._above(step, scores_h, scores_h)
         found += self._growing(step, scores_h)

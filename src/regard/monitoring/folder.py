@@ -284,7 +284,9 @@ def finite_or_none(numbers: Array) -> list[Any]:
     >>> finite_or_none(np.array([1.0, np.nan]))
     [1.0, None]
     """
-    listed: list[Any] = np.where(np.isfinite(numbers), numbers.astype(object), None).tolist()
+    objects = numbers.astype(object)
+    objects[~np.isfinite(numbers)] = None
+    listed: list[Any] = objects.tolist()
     return listed
 
 

@@ -278,7 +278,8 @@ class Monitor(AbstractContextManager["Monitor"]):
             self._learn_layers()
 
     def _take_loss(self, output: Any) -> None:
-        loss = output.get("loss") if isinstance(output, Mapping) else getattr(output, "loss", None)
+        named = isinstance(output, Mapping)
+        loss: Any = output.get("loss") if named else getattr(output, "loss", None)
         if getattr(loss, "ndim", None) == 0:
             self._state.losses.append(loss.detach())
 
@@ -317,8 +318,9 @@ class Monitor(AbstractContextManager["Monitor"]):
         event = _plain(event, self._source)
         if self._layers and layer_key not in self._layers:
             return
-        queries = (event.query if event.weights is None else event.weights).shape[-2]
-        rows = self._rows(queries, event)
+        tensor = event.query if event.weights is None else event.weights
+        assert tensor is not None
+        rows = self._rows(tensor.shape[-2], event)
         sums = head_sums(event, rows, cross=layer_key.part == "cross")
         self._state.sums[layer_key] = sums.merged(self._state.sums.get(layer_key))
         if event.weights is None:
