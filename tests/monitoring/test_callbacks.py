@@ -51,6 +51,7 @@ def test_the_calls_of_the_trainer():
     assert callback.monitor.last.step == 7
 
 
+@pytest.mark.filterwarnings("ignore")  # Lightning uses what torch has deprecated
 def test_lightning(tmp_path):
     lightning = pytest.importorskip(
         "lightning.pytorch", reason="needs Lightning: pip install lightning"

@@ -1,4 +1,4 @@
-"""Callbacks for the Hugging Face Trainer and for Lightning: a monitor as long as a training runs."""
+"""Callbacks for the Trainer of transformers and for Lightning: a monitor while a training runs."""
 
 from __future__ import annotations
 

@@ -211,8 +211,8 @@ function drawPicture(canvas, about, measure, chosen, width) {
   let top = 0;
   for (const layer of about.layers) {
     context.fillStyle = soft;
-    if (layer.heads * row >= 13)
-      context.fillText(`${layer.part} ${layer.layer}`, 0, top * row + 1, LABEL_WIDTH - 6);
+    if (layer.heads * row >= 16)
+      context.fillText(`${layer.part} ${layer.layer}`, 0, top * row + 4, LABEL_WIDTH - 6);
     context.fillStyle = ink;
     context.fillRect(0, top * row, LABEL_WIDTH + width, 1);
     top += layer.heads;
