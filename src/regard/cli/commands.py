@@ -82,6 +82,11 @@ COMMANDS = {
             "Describe every head of a model over a whole corpus.",
             "regard survey corpus.txt --out survey",
         ),
+        Command(
+            "monitor",
+            "Show the attention of a monitored training over its steps.",
+            "regard monitor runs/first",
+        ),
         Command("info", "Show versions, cores, BLAS and available backends.", "regard info"),
         Command(
             "train",

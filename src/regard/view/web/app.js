@@ -12,6 +12,7 @@ import { exportMenu } from "./lib/export.js";
 import { createState } from "./lib/state.js";
 import { showLearn } from "./learn/learn.js";
 import { showMap } from "./map/map.js";
+import { showTraining } from "./monitor/monitor.js";
 import { showRead } from "./read/read.js";
 import { showSteps } from "./steps/steps.js";
 
@@ -21,6 +22,7 @@ export const VIEWS = {
   steps: ["Steps", showSteps],
   map: ["Map", showMap],
   learn: ["Learn", showLearn],
+  training: ["Training", showTraining],
 };
 
 // The offline file and notebooks call this too, with a source of their own.

@@ -54,7 +54,7 @@ type Ask = (path: string, fields: unknown, options?: { signal?: AbortSignal }) =
 
 interface Source {
   views: string[];
-  page: { version: string; files: string[]; address?: string | null };
+  page: { version: string; files: string[]; trainings?: string[]; address?: string | null };
   live: boolean;
   embedded?: Embedded;
   bytesAt?(blob: Span): Promise<Uint8Array<ArrayBuffer>>;
@@ -1385,6 +1385,37 @@ interface SurveyReport {
   bands: [number, number][];
   positions: [number, number][];
   how: { mean: string; alike: string };
+}
+
+// -- A monitored training (view/page/routes/monitor.py)
+
+interface TrainingAlert extends HeadNumbers {
+  rule: string;
+  step: number;
+  text: string;
+}
+
+interface TrainingAbout {
+  name: string;
+  layers: { part: string; layer: number; heads: number }[];
+  measures: Record<string, string>; // name: meaning
+  every: number;
+  rows: number | null;
+  probe: boolean;
+  threshold: number;
+  observations: number;
+  shown: number; // observations of a measure's answer
+  last: number | null;
+  losses: { steps: number[]; values: (number | null)[] };
+  alerts: TrainingAlert[];
+}
+
+// One measure of all heads, (steps, heads).
+interface TrainingMeasure {
+  name: string;
+  steps: number[];
+  heads: number;
+  values: Float32Array;
 }
 
 // The model of a widget in a notebook (anywidget): traits of its Python side.
