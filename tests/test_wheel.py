@@ -15,7 +15,9 @@ FOLDERS = {"text", "textbook", "engine", "heads", "experiments", "transformer", 
            "checker", "corpus", "view", "cli"}  # fmt: skip
 SUFFIXES = {".py", ".typed", ".c", ".h", ".cu", ".cuh", ".html", ".js", ".mjs", ".css", ".ts",
             ".svg", ".json", ".txt", ".model", ".safetensors"}  # fmt: skip
-SHIPPED = {"parameters.safetensors", "tokens.model", "model.json", "heads.json", "nouns.txt"}
+SHIPPED = {
+    "parameters.safetensors", "tokens.model", "model.json", "heads.json", "nouns.txt", "words.txt",
+}  # fmt: skip
 MAX_BYTES = 40_000_000
 
 

@@ -62,6 +62,38 @@ def _failed_rows() -> list[str]:
     return rows
 
 
+def accuracy() -> str:
+    """How often the pronoun head is right, in the words of the command and of the page."""
+    from regard.transformer.accuracy import PronounAccuracy
+
+    return PronounAccuracy.from_measured(_measured()).summary
+
+
+def everyday() -> str:
+    """The sentences that people wrote: by pronoun, by kind, and by how sure the head is."""
+    measured = _judge()["everyday"]
+    sure = f"largest weight {_percent(measured['certainty']['sure_from'])} or more"
+    both = {**measured["pronouns"], "he and she": measured["he and she"]}
+    rows = {f"*{name}*": x for name, x in both.items() if name not in ("he", "she")}
+    rows |= {name: x for name, x in measured["kinds"].items() if x != both[name.split(",")[0]]}
+    for name, x in measured["certainty"]["pronouns"].items():
+        rows |= {f"*{name}*, {sure}": x["sure"], f"*{name}*, less": x["in doubt"]}
+    lines = ["| | sentences | right (95 % range) | both of a pair |", "|---|--:|--:|--:|"]
+    lines += [
+        f"| {name} | {x['sentences']} | {_ranged(x['right'], x['range'])} | "
+        f"{_ranged(x['pairs_right'], x['pairs_range']) if 'pairs_right' in x else ''} |"
+        for name, x in rows.items()
+    ]
+    numbers = _measured()["numbers"]
+    copied = _ranged(numbers["copied"], numbers["range"])
+    told = f"All numbers are copied right in {copied} of {numbers['sentences']} sentences with "
+    return "\n".join([*lines, "", f"{told}numbers, which were set aside in the same way."])
+
+
+def _ranged(share: float, extent: list[float]) -> str:
+    return f"{_percent(share)} ({100 * extent[0]:.0f} to {100 * extent[1]:.0f})"
+
+
 def figures() -> str:
     """The judge's figures of the pronoun head, text by text."""
     judge, changed = _judge(), _judge()["contrast_pairs"]["changed"]
@@ -99,11 +131,13 @@ def weakest_frames() -> str:
 
 def failures_by_hand() -> str:
     """Every sentence written by hand that the head gets wrong."""
+    from regard.display import percent
+
     lines = ["| sentence | stands for | looks more at | French |", "|---|---|---|---|"]
     for x in _judge()["by_hand"]["sentences"]:
         if not x["right"]:
             (_, first), (other, second) = x["weights"].items()
-            shares = f"{other} ({_percent(second)} against {_percent(first)})"
+            shares = f"{other} ({percent(second)} against {percent(first)})"
             lines.append(f"| {x['sentence']} | {x['stands_for']} | {shares} | {x['translation']} |")
     return "\n".join(lines)
 
@@ -200,15 +234,18 @@ def teaching() -> str:
 
 def _table(sentences: dict[str, str]) -> list[str]:
     from regard import read
+    from regard.display import percent
 
     lines = ["| the model reads | its pronoun looks at | and it writes |", "|---|---|---|"]
     for sentence, antecedent in sentences.items():
         reading = read(sentence)
         shown = reading.highlight(next(x for x in reading.words if x.lower() in ("it", "they")))
         links = [(shown.link.key_word, shown.link.weight), *shown.others]
-        shares = ", ".join(f"{word} {_percent(weight)}" for word, weight in links)
+        shares = ", ".join(f"{word} {percent(weight)}" for word, weight in links)
+        remarks = [shown.doubt]
         if shown.link.key_word != antecedent:
-            shares += f" (wrong: {shown.link.query_word} stands for {antecedent})"
+            remarks.append(f"wrong: {shown.link.query_word} stands for {antecedent}")
+        shares += f" ({'; '.join(remarks)})"
         but = " (disagrees with its head)" if shown.disagreement else ""
         lines.append(f"| {sentence} | {shares} | {reading.translation}{but} |")
     return lines
@@ -234,9 +271,9 @@ def _both(shares: dict[str, Any]) -> str:
 
 
 def _percent(share: float | None) -> str:
-    from regard.display import percent
+    from regard.transformer.accuracy import right_percent
 
-    return "-" if share is None else percent(share)
+    return "-" if share is None else right_percent(share)
 
 
 PARTS = {
@@ -246,6 +283,8 @@ PARTS = {
     "positions": positions,
     "rounds": rounds,
     "antecedents": examples,
+    "accuracy": accuracy,
+    "everyday": everyday,
     "judge": figures,
     "weakest": weakest_frames,
     "failures": failures_by_hand,

@@ -23,6 +23,7 @@ from typing import Any
 
 import numpy as np
 
+from judge.everyday import measure_everyday, measure_numbers
 from judge.frames import ContrastPair, ContrastSentence, all_sentences, contrasts, forms
 from judge.french_gender import gender, gender_shares
 from judge.judge import Head, PronounRow, judge_model
@@ -104,7 +105,11 @@ def measure_model(
         head = measured["pronouns"]["heads"][0]
         number = (head["layer"], head["head"])
         rows = [_row(fact, number) for fact in facts]
-        measured["judge"] = judge_model(model, chosen, number, rows, cells)
+        measured["judge"] = {
+            "everyday": measure_everyday(model, number),
+            **judge_model(model, chosen, number, rows, cells),
+        }
+    measured["numbers"] = measure_numbers(model)
     measured["seed_sentences"] = [_seed(model, sentence, measured) for sentence in SEED_SENTENCES]
     write_text(folder / HEADS, json.dumps(measured, indent=1, ensure_ascii=False) + "\n")
     return measured

@@ -6,6 +6,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+from judge import everyday
 from judge import judge as contrast_judge
 from judge.frames import ContrastSentence, contrasts
 from judge.measure_heads import (
@@ -41,6 +42,9 @@ def few_sentences(monkeypatch):
     for name in ("hand_written", "no_antecedent"):
         few = getattr(contrast_judge, name)()[:1]
         monkeypatch.setattr(contrast_judge, name, lambda few=few: few)
+    for name in ("everyday_pairs", "number_sentences"):
+        few = getattr(everyday, name)()[:1]
+        monkeypatch.setattr(everyday, name, lambda few=few: few)
 
 
 @pytest.fixture
@@ -59,6 +63,7 @@ def test_the_command_writes_what_a_model_is_loaded_with(own_folder, capsys):
     assert (measured["sentences"], measured["pronouns"]["pairs"]) == (1, 4)
     assert measured["judge"]["head"] == measured["pronouns"]["heads"][0]
     assert measured["judge"]["contrast_pairs"]["pairs"] == 4
+    assert (measured["judge"]["everyday"]["pairs"], measured["numbers"]["sentences"]) == (1, 1)
     roles = load_model(own_folder).roles
     assert len(roles.encoder) == len(roles.cross) == 12
     assert read("the dog ate", model=load_model(own_folder)).links("dog").links[0].role

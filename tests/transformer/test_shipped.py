@@ -66,9 +66,9 @@ def test_the_command_needs_neither_torch_nor_rich_nor_typer():
 
 
 def test_text_in_another_language_or_script_gets_a_note():
-    assert read("Le chien a mangé la nourriture parce qu'il avait faim.").notes == (
+    assert read("Le chien a mangé la nourriture parce qu'il avait faim.").notes[0] == (
         "This does not look like English (Le, la), and the model was trained on English alone: its "
-        "translation may mean nothing.",
+        "translation may mean nothing."
     )
     assert any("Training never met 你 好: " in note for note in read("你好").notes)
 
@@ -100,6 +100,17 @@ def test_taught_head_is_highlighted_with_its_accuracy(measured, reading):
         pytest.skip("no head of these parameters was taught what a pronoun stands for")
     shown = reading.highlight()
     assert (shown.link.layer, shown.link.head) == tuple(measured["judge"]["head"].values())
-    right = measured["judge"]["contrast_pairs"]["kinds"]["it"]["right"]
-    assert f"measured right in {percent(right)} of " in shown.reason
+    right = measured["judge"]["everyday"]["pronouns"]["it"]["right"]
+    generated = measured["judge"]["contrast_pairs"]["kinds"]["it"]["right"]
+    assert f", {percent(right)} (95 % range " in shown.accuracy
+    assert f"in generated ones, in {percent(generated)}." in shown.accuracy
+    assert shown.doubt in shown.sentence
     assert shown.reason.startswith("the head taught, on generated sentences, to ")
+
+
+def test_the_name_of_the_taught_head_carries_the_same_figures(measured, reading):
+    roles = reading.model.roles
+    if not measured["pronouns"]["taught"]:
+        pytest.skip("no head of these parameters was taught what a pronoun stands for")
+    assert roles.encoder[roles.pronoun_heads[0]].figure == roles.accuracy.short
+    assert "that people wrote with 'it'" in roles.accuracy.short

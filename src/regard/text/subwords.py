@@ -173,6 +173,10 @@ class UnigramModel:
                 ids.append(token)
         return ids
 
+    def score(self, text: str) -> float:
+        """The sum of the scores of a text's pieces: larger for what is commoner."""
+        return sum(self.scores[token] for token in self.encode(text))
+
     def decode(self, ids: Sequence[int]) -> str:
         """Text of the pieces; bytes that form no character become U+FFFD."""
         text, pending = "", bytearray()

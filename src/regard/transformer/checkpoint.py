@@ -20,6 +20,7 @@ import numpy as np
 
 from regard.engine.int8_matrix import Int8Matrix, quantise
 from regard.errors import ArgumentError, FileError, ShapeError
+from regard.text.met_words import MetWords
 from regard.text.subwords import UnigramModel
 from regard.transformer.config import Config, Parameters, output_axis, parameter_shapes
 from regard.transformer.layers import Matrix
@@ -70,8 +71,8 @@ def load_model(folder: str | Path | None = None) -> Transformer:
                 f"{path / TOKENS} must have at most {config.vocabulary} pieces, got "
                 f"{tokenizer.vocabulary}: check that the tokens and the parameters belong together."
             )
-        parameters = map_parameters(path / PARAMETERS, config)
-    return Transformer.from_parameters(config, parameters, tokenizer, description, roles)
+        parameters, met = map_parameters(path / PARAMETERS, config), MetWords.from_folder(path)
+    return Transformer.from_parameters(config, parameters, tokenizer, description, roles, met)
 
 
 def load_parameters(folder: Path) -> tuple[Config, Parameters]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from functools import cache
 from pathlib import Path
@@ -14,6 +14,7 @@ from regard.display import percent
 from regard.errors import ArgumentError
 from regard.heads.links import Link, WordLinks, word_position
 from regard.text.english import POSSESSIVES, PRONOUNS, content_before, is_content
+from regard.transformer.accuracy import SURE, right_percent
 from regard.transformer.roles import HeadRoles
 from regard.typing import Array
 
@@ -126,25 +127,32 @@ class Highlight:
     """The link to show, the reason for choosing it, and the next weights of its row.
 
     ``disagreement`` is a sentence where the French pronoun has the gender of another noun than the
-    one that the head looks at; otherwise it is empty.
+    one that the head looks at; otherwise it is empty. Of a pronoun in the head that was taught to
+    find its noun, ``doubt`` is 'sure', 'in doubt' or 'not measured', and ``accuracy`` says how
+    often the head is right; otherwise they are empty.
     """
 
     link: Link
     others: tuple[tuple[str, float], ...]
     reason: str
     disagreement: str = ""
+    doubt: str = ""
+    accuracy: str = ""
 
     @property
     def sentence(self) -> str:
-        """One plain sentence, as in: it looks at dog: 84 % in layer 3, head 6; at food: 13 %."""
+        """One plain sentence: it looks at dog: 84 % in layer 3, head 6; at food: 13 % (in doubt).
+
+        The bracket is there where the head can be sure or in doubt.
+        """
         link = self.link
         rest = "".join(f"; at {word}: {percent(weight)}" for word, weight in self.others)
         number = f"in layer {link.layer}, head {link.head}"
-        return f"{link.phrase} {number}{rest}"
+        return f"{link.phrase} {number}{rest}{bracketed(self.doubt)}"
 
     def to_dict(self) -> dict[str, Any]:
-        texts = {"sentence": self.sentence, "reason": self.reason}
-        return {**asdict(self.link), **texts, "disagreement": self.disagreement}
+        texts = ("sentence", "reason", "disagreement", "doubt", "accuracy")
+        return asdict(self.link) | {name: getattr(self, name) for name in texts}
 
 
 def highlight(
@@ -158,7 +166,8 @@ def highlight(
         return _pronoun_link(reading, query)
     if query is not None and layer is not None and head is not None:
         link = _largest_link(reading, (layer, head), query)
-        return Highlight(link, _others(reading, link), "the head you asked for")
+        told = reliability(reading.model.roles, link, reading.words)
+        return Highlight(link, _others(reading, link), "the head you asked for", **told)
     return _unusual_link(reading, query, layer, head)
 
 
@@ -194,8 +203,10 @@ def _pronoun_link(reading: Reading, query: int) -> Highlight:
     weights_lhk = reading._weights["encoder", "words"][:, :, query]
     head = roles.pronoun_heads[surest(weights_lhk, nouns, roles.pronoun_heads)]
     link = _largest_link(reading, head, query)
-    reason = how_sure(roles, link, reading.words)
-    return Highlight(link, _others(reading, link), reason, disagreement(reading, link))
+    told = reliability(roles, link, reading.words)
+    return Highlight(
+        link, _others(reading, link), why_shown(roles, link), disagreement(reading, link), **told
+    )
 
 
 def _largest_link(reading: Reading, head: tuple[int, int], query: int) -> Link:
@@ -251,49 +262,44 @@ def _others(reading: Reading, link: Link) -> tuple[tuple[str, float], ...]:
     )
 
 
-def how_sure(roles: HeadRoles, link: Link, words: Sequence[str]) -> str:
-    """One phrase on the head of a pronoun's link: how it came about, how often it is right."""
-    pronouns = roles.measured.get("pronouns", {})
+def why_shown(roles: HeadRoles, link: Link) -> str:
+    """One phrase on the head of a pronoun's link: how it came about."""
+    if roles.measured.get("pronouns", {}).get("taught"):
+        return "the head taught, on generated sentences, to put a pronoun on its antecedent"
     several = len(roles.pronoun_heads) > 1
-    if not pronouns.get("taught"):
-        head = f"the surest of the {len(roles.pronoun_heads)} heads" if several else "the head"
-        right = roles.encoder[link.layer, link.head].pronouns
-        return (
-            f"{head} through which a pronoun looks at nouns; none was taught to, and in measured "
-            f"contrast pairs it leans to the right noun in {percent(right)} (chance: 50 %)"
-        )
-    kind = _kind(link.query_word, words[link.query + 1 :])
-    parts = [
-        "the head taught, on generated sentences, to put a pronoun on its antecedent",
-        _measured_right(roles.measured.get("judge", {}), kind),
-    ]
+    head = f"the surest of the {len(roles.pronoun_heads)} heads" if several else "the head"
+    right = roles.encoder[link.layer, link.head].pronouns
+    return (
+        f"{head} through which a pronoun looks at nouns; none was taught to, and in measured "
+        f"contrast pairs it leans to the right noun in {right_percent(right)} (chance: 50 %)"
+    )
+
+
+def reliability(roles: HeadRoles, link: Link, words: Sequence[str]) -> dict[str, str]:
+    """The ``doubt`` and ``accuracy`` of a highlight; nothing where no taught head is shown."""
+    taught = roles.measured.get("pronouns", {}).get("taught")
+    is_shown = (link.layer, link.head) in roles.pronoun_heads and link.part == "encoder"
+    if not (taught and is_shown and is_pronoun(link.query_word, PRONOUNS | POSSESSIVES)):
+        return {}
+    accuracy, pronoun = roles.accuracy, link.query_word.lower().split("'")[0]
     if link.key_word == END_WORD:
-        parts.append("it rests on (end) where it takes a pronoun to stand for nothing")
-    return "; ".join(parts)
+        doubt = "sure" if link.weight >= SURE else "in doubt"
+        return {"doubt": doubt, "accuracy": accuracy.nothing()}
+    at_end = _ends_clause(words[link.query + 1 :])
+    return {
+        "doubt": accuracy.doubt(pronoun, link.weight),
+        "accuracy": accuracy.of(pronoun, link.weight, of_object=at_end and pronoun == "it"),
+    }
 
 
-def _kind(word: str, following: Sequence[str]) -> str:
-    """The kind of a pronoun as the judge names it: an object stands at the end of its clause."""
-    pronoun = word.lower().split("'")[0]
-    ends = not following or following[0] == END_WORD or not following[0][0].isalnum()
-    return f"{pronoun}, object" if ends and pronoun == "it" else pronoun
+def bracketed(doubt: str) -> str:
+    """'sure' or 'in doubt' in brackets, to follow a sentence; nothing for any other."""
+    return f" ({doubt})" if doubt in ("sure", "in doubt") else ""
 
 
-def _measured_right(judge: Mapping[str, Any], kind: str) -> str:
-    """The shares of right among contrast sentences of a kind, and among those by hand."""
-    shares = []
-    framed = judge.get("contrast_pairs", {}).get("kinds", {}).get(kind)
-    if framed:
-        shares.append(
-            f"in {percent(framed['right'])} of {framed['sentences']:,} held-out sentences with "
-            f"{kind} (chance: 50 %)"
-        )
-    by_hand = judge.get("by_hand", {}).get("kinds", {}).get(kind)
-    if by_hand:
-        right = round(by_hand["right"] * by_hand["sentences"])
-        harder = "harder ones" if framed else "sentences"
-        shares.append(f"in {right} of {by_hand['sentences']} {harder} written by hand")
-    return f"measured right {' and '.join(shares)}" if shares else f"not measured with {kind}"
+def _ends_clause(following: Sequence[str]) -> bool:
+    """Whether a pronoun before these words is the last of its clause, and so an object."""
+    return not following or following[0] == END_WORD or not following[0][0].isalnum()
 
 
 def disagreement(reading: Reading, link: Link) -> str:

@@ -14,6 +14,7 @@ from regard.blas import one_blas_thread
 from regard.engine.dense import dense_attention
 from regard.engine.int8_matrix import Int8Matrix
 from regard.errors import ArgumentError, expect
+from regard.text.met_words import NO_WORDS, MetWords
 from regard.text.tokens import Tokenizer, WordTokenizer
 from regard.transformer.config import Config, parameter_shapes, positions, random_parameters
 from regard.transformer.intervention import AttentionResult, Intervention
@@ -161,6 +162,7 @@ class Transformer:
     tokenizer: Tokenizer
     about: Mapping[str, Any]
     roles: HeadRoles = field(default_factory=HeadRoles)
+    met_words: MetWords = field(default_factory=MetWords, repr=False)
 
     @classmethod
     def random(
@@ -199,6 +201,7 @@ class Transformer:
         tokenizer: Tokenizer,
         about: Mapping[str, Any],
         roles: HeadRoles = UNKNOWN_ROLES,
+        met_words: MetWords = NO_WORDS,
     ) -> Transformer:
         """Transformer of parameters under the names of ``parameter_shapes``."""
         for name, parameter in parameters.items():
@@ -220,6 +223,7 @@ class Transformer:
             tokenizer=tokenizer,
             about=about,
             roles=roles,
+            met_words=met_words,
         )
 
     def __repr__(self) -> str:

@@ -18,8 +18,6 @@ from regard.experiments.changes import ChangeableText, Progress
 from regard.experiments.selection import PARTS, check_number, check_part
 from regard.heads.links import CAUTION, Link, WordLinks
 from regard.progress import late_bar
-from regard.text.english import foreign_words
-from regard.text.tokens import unknown_characters
 from regard.text.words import TokenizedText, to_words, tokenized_text
 from regard.transformer.alignment import Alignment, align
 from regard.transformer.combine import Mixed, average, average_of_heads, rollout, value_weighted
@@ -28,6 +26,7 @@ from regard.transformer.highlight import Highlight, find_links, highlight, word_
 from regard.transformer.intervention import Intervention, in_turn
 from regard.transformer.layers import Attention
 from regard.transformer.model import AttentionCall, Decoded, Encoded, Transformer
+from regard.transformer.notes import notes
 from regard.transformer.search import OnStep, Search, encode_sources, search_encoded
 from regard.transformer.translation import Translation, run_batches, translate_one
 from regard.typing import Array
@@ -40,8 +39,6 @@ if TYPE_CHECKING:
     from regard.textbook.steps import Steps
     from regard.transformer.residual import ResidualRun, Vectors
     from regard.view.figure.picture import Picture
-
-ENGLISH = "English"
 
 
 @dataclass(frozen=True)
@@ -526,7 +523,7 @@ def _reading(
         translated=translated,
         source=source,
         target=tokenized_text(model.tokenizer, given, elisions=True),
-        notes=tuple(_notes(model, translated, source)),
+        notes=notes(model, translated, source),
         model=model,
         encoded=encoded,
         decoded=model.decode(
@@ -536,33 +533,3 @@ def _reading(
         beams=beams,
         intervention=intervention,
     )
-
-
-def _notes(model: Transformer, translated: Translation, source: TokenizedText) -> list[str]:
-    notes = []
-    if model.untrained:
-        notes.append("The model is untrained: its parameters are random and mean nothing.")
-    if not translated.finished:
-        notes.append(
-            f"The translation was cut at {len(translated.tokens)} tokens, its limit for this "
-            "sentence: the model had not come to an end."
-        )
-    if any(not (x.isprintable() or x.isspace()) for x in translated.sentence):
-        notes.append(
-            "Characters that cannot be seen were left out, and bytes that are no text were read "
-            "as '?'."
-        )
-    unknown = unknown_characters(source.pieces, translated.sentence)
-    if unknown:
-        listed = " ".join(unknown[:20]) + (" ..." if len(unknown) > 20 else "")
-        notes.append(
-            f"Training never met {listed}: such characters are spelled out in bytes, which the "
-            "model can hardly read."
-        )
-    foreign = foreign_words(source.words) if model.about.get("source") == ENGLISH else ()
-    if foreign:
-        notes.append(
-            f"This does not look like English ({', '.join(foreign[:4])}), and the model was "
-            "trained on English alone: its translation may mean nothing."
-        )
-    return notes

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ from regard.display import percent
 from regard.errors import FileError
 from regard.experiments.selection import PARTS
 from regard.heads.names import looks_at
+from regard.transformer.accuracy import PronounAccuracy, right_percent
 
 HEADS = "heads.json"
 RELATIVE_POSITIONS = ("same", "previous", "next", "first", "end")
@@ -46,7 +48,7 @@ class Role:
 
     ``pronouns`` is the share of contrast sentences in which the pronoun puts more on the right
     noun, ``pronoun_weight`` what it puts on both nouns, ``alignment`` the share of French nouns
-    that are sent back to their English noun.
+    that are sent back to their English noun. ``accuracy`` says how often the judged head is right.
     """
 
     layer: int
@@ -57,6 +59,7 @@ class Role:
     pronoun_weight: float = 0.0
     alignment: float = 0.0
     text: MeasuredText = field(default_factory=MeasuredText)
+    accuracy: str = ""
 
     @property
     def name(self) -> str:
@@ -77,8 +80,8 @@ class Role:
         largest = max(self.usual, key=lambda x: self.usual[x], default="")
         pairs = f"{2 * self.text.pairs:,} contrast sentences"
         if self.pronouns >= MIN_PRONOUN_ACCURACY and self.pronoun_weight >= NAMING_SHARE / 2:
-            shown = f"right in {percent(self.pronouns)} of {pairs}"
-            return "finds what a pronoun stands for", shown
+            shown = f"right in {right_percent(self.pronouns)} of {pairs}"
+            return "finds what a pronoun stands for", self.accuracy or shown
         if largest and self.usual[largest] >= NAMING_SHARE:
             return _NAMES[largest], f"{percent(self.usual[largest])} on {self.text.usual}"
         if self.alignment >= NAMING_SHARE:
@@ -103,6 +106,11 @@ class HeadRoles:
     alignment_heads: tuple[tuple[int, int], ...] = ()
     measured: Mapping[str, Any] = field(default_factory=dict)
 
+    @cached_property
+    def accuracy(self) -> PronounAccuracy:
+        """How often the pronoun head is right, as judged."""
+        return PronounAccuracy.from_measured(self.measured)
+
     @classmethod
     def from_dict(cls, measured: Mapping[str, Any]) -> HeadRoles:
         """Roles from the content of heads.json."""
@@ -110,9 +118,17 @@ class HeadRoles:
         text = MeasuredText(
             measured.get("sentences", 0), measured.get("text", ""), pronouns.get("pairs", 0)
         )
-        roles = {part: [_role(row, text) for row in measured["heads"][part]] for part in PARTS}
+        roles = {
+            part: {(x["layer"], x["head"]): _role(x, text) for x in measured["heads"][part]}
+            for part in PARTS
+        }
+        judged = measured.get("judge", {}).get("head")
+        if judged:
+            at = (judged["layer"], judged["head"])
+            short = PronounAccuracy.from_measured(measured).short
+            roles["encoder"][at] = replace(roles["encoder"][at], accuracy=short)
         return cls(
-            **{part: {(x.layer, x.head): x for x in some} for part, some in roles.items()},
+            **roles,
             pronoun_heads=tuple((x["layer"], x["head"]) for x in pronouns["heads"]),
             alignment_heads=tuple((x["layer"], x["head"]) for x in alignment["heads"]),
             measured=measured,

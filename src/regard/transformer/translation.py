@@ -11,6 +11,8 @@ import numpy as np
 from regard.blas import one_blas_thread
 from regard.engine.threads import run_in_order, threads, using_threads
 from regard.errors import ArgumentError, check_callable, count
+from regard.text.capitals import plain_capitals
+from regard.text.subwords import UnigramModel
 from regard.text.tokens import normalise
 from regard.transformer.config import END
 from regard.transformer.intervention import Intervention
@@ -26,6 +28,7 @@ from regard.transformer.search import (
 
 Result = TypeVar("Result")
 
+ENGLISH = "English"
 TOKENS_PER_BATCH = 400  # source tokens in a batch: enough for fast products, little memory
 
 
@@ -126,7 +129,7 @@ def run_batches(
 
 def source_tokens(model: Transformer, sentence: str) -> list[int]:
     """Tokens of a sentence and END; raises ArgumentError for a text that cannot be read."""
-    text = readable(sentence)
+    text = source_text(model, sentence)
     tokens = [*model.tokenizer.encode(text), END]
     limit = model.config.max_length
     if len(tokens) > limit:
@@ -138,8 +141,16 @@ def source_tokens(model: Transformer, sentence: str) -> list[int]:
     return tokens
 
 
+def source_text(model: Transformer, sentence: str) -> str:
+    """A text as a model reads it: a model of English hardly knows words in capitals."""
+    text, tokens = readable(sentence), model.tokenizer
+    if model.about.get("source") == ENGLISH and isinstance(tokens, UnigramModel):
+        return plain_capitals(text, tokens)
+    return text
+
+
 def readable(sentence: str) -> str:
-    """A text as the model reads it, normalised and on one line; it must have a word."""
+    """A text normalised and on one line; it must have a word."""
     if not isinstance(sentence, str):
         raise ArgumentError(f"a sentence must be text, got {type(sentence).__name__}.")
     # Surrogates, which stand for bytes that are not valid text, cannot be cut into tokens.

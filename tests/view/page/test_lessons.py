@@ -111,9 +111,7 @@ def test_the_model_is_shown_as_it_is(facts):
     np.testing.assert_allclose(look["weights"][look["position"]], row, atol=1e-6)
     assert look["choices"][look["right"]] == reading.words[int(row.argmax())]
     assert tell["moved"] is (tell["best"] != tell["noun"])
-    measured = reading.model.roles.measured["pronouns"]
-    assert tell["pairs"] == measured["pairs"]
-    assert tell["leans"] == reading.model.roles.encoder[tell["layer"], tell["head"]].pronouns
+    assert tell["accuracy"] == reading.model.roles.accuracy.summary
     assert tell["caution"].startswith("Attention is evidence, not explanation")
     habit = facts["habit"]
     role = reading.model.roles.encoder[habit["layer"], habit["head"]]

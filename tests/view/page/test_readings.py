@@ -6,6 +6,7 @@ import tracemalloc
 import numpy as np
 import pytest
 
+from regard import read
 from regard.transformer.model import Transformer
 from regard.view.page import readings as module
 from regard.view.page.readings import Readings, as_page, reachable_bytes
@@ -97,3 +98,15 @@ def test_a_reading_can_be_interrupted():
     with pytest.raises(GoneError):
         Readings(MODEL).read(SENTENCE, ask)
     assert len(steps) == 4
+
+
+def test_the_page_is_told_how_sure_the_head_is_and_what_not_to_trust():
+    reading = read("I GAVE THE DOG 3 BONES BECAUSE IT WAS HUNGRY")
+    page = as_page(reading)
+    shown = reading.highlight()
+    assert (page["highlight"]["doubt"], page["highlight"]["accuracy"]) == (
+        shown.doubt, shown.accuracy,
+    )  # fmt: skip
+    assert shown.doubt in ("sure", "in doubt")
+    assert page["notes"] == list(reading.notes)
+    assert page["notes"][0].startswith("Read as 'I gave the dog 3 bones because it was hungry'")

@@ -17,6 +17,7 @@ from regard.heads.links import word_position
 from regard.textbook.steps import Steps
 from regard.textbook.why import BETWEEN_WORDS, labels, matrix, sentence_words, sizes
 from regard.transformer.combine import Mixed
+from regard.transformer.highlight import bracketed
 from regard.transformer.reading import Reading
 from regard.typing import Array
 from regard.view.figure.picture import AXIS_TITLES, MAX_LINES, Picture
@@ -228,7 +229,9 @@ def _caption(reading: Reading, part: str, layer: int, head: int, query: int | No
     queries, keys = reading.texts(part)
     row = reading.weights(part=part, layer=layer, head=head)[query]
     best = int(row.argmax())
-    return f"{queries.words[query]} looks at {keys.words[best]}: {percent(row[best])}."
+    doubt = reading.highlight(query, layer, head).doubt if part == "encoder" else ""
+    looks = f"{queries.words[query]} looks at {keys.words[best]}: {percent(row[best])}"
+    return f"{looks}{bracketed(doubt)}."
 
 
 def _model(reading: Reading) -> str:

@@ -10,13 +10,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from regard.display import percent
-from regard.heads.links import CAUTION, Link
+from regard.heads.links import CAUTION
 from regard.typing import Array
 from regard.view.terminal.style import PIPE, TerminalStyle, cells, pad, printable, shorten
 
 if TYPE_CHECKING:
     from regard.transformer.alignment import Alignment
     from regard.transformer.combine import Mixed
+    from regard.transformer.highlight import Highlight
     from regard.transformer.reading import Reading
 
 MAX_ROWS = 24
@@ -52,10 +53,10 @@ def page(
         *map(style.bold, style.wrap(printable(reading.translation))),
         "",
         *map(style.bold, style.wrap(f"{printable(shown.sentence)}.")),
-        *style.wrap(f"Shown: {shown.reason}."),
+        *style.wrap(f"Shown: {shown.reason}. {shown.accuracy}"),
         *(style.wrap(f"But {shown.disagreement}.") if shown.disagreement else []),
         "",
-        *_head(weights_qk, names, marked, _title(link, selection.weighted), style),
+        *_head(weights_qk, names, marked, _title(shown, selection.weighted), style),
         "",
         *(_more_links(reading, selection.word, style) if selection.word else []),
         *_alignment_lines(reading.alignment, style),
@@ -82,8 +83,11 @@ def mixed_table(mixed: Mixed, style: TerminalStyle = PIPE) -> str:
     return "\n".join([f"{mixed.name}, in %", *table, *style.wrap(mixed.explanation)])
 
 
-def _title(link: Link, weighted: str | None) -> str:
-    role = f" ({link.role})" if link.role else ""
+def _title(shown: Highlight, weighted: str | None) -> str:
+    """The head with its role; without the measure of the role where that stands above."""
+    link = shown.link
+    described = link.role.partition(":")[0] if shown.accuracy else link.role
+    role = f" ({described})" if described else ""
     carried = ", norm-weighted (weight times the length of what it carries)" if weighted else ""
     return f"Layer {link.layer}, head {link.head}{role}{carried}"
 

@@ -146,6 +146,8 @@ interface HeadHighlight {
   sentence: string;
   reason: string;
   disagreement?: string;
+  doubt?: string; // "sure", "in doubt", "not measured" or empty
+  accuracy?: string; // how often the head is right, in plain sentences; may be empty
 }
 
 // A picture that a watched model was given. In each part that attends to it a key token is one of

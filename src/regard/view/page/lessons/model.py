@@ -59,7 +59,6 @@ def tell(glance: Read, read: Read) -> Facts:
     layer, head, position = shown.link.layer, shown.link.head, shown.link.query
     chosen = _choices(delicious, position, layer, head)
     measured = hungry.model.roles.measured["pronouns"]
-    role = hungry.model.roles.encoder[layer, head]
     noun = shown.link.key_word
     rival = rival_noun(noun)
     moved = chosen["best"] != noun
@@ -80,9 +79,7 @@ def tell(glance: Read, read: Read) -> Facts:
         "taught": bool(measured.get("taught")),
         "follows": follows or 0.0,
         "used": bool(measured.get("taught") and follows),
-        "pairs": measured["pairs"],
-        "leans": role.pronouns,
-        "turns": measured["rule"]["pairs_right"],
+        "accuracy": hungry.model.roles.accuracy.summary,
         "french_right": measured["french_pronoun"]["right_where_genders_differ"],
         "elsewhere": {
             "layer": elsewhere.layer,

@@ -288,7 +288,7 @@ export const COURSE = [
         when: "taught",
         text: "This head did not come to it by itself: it was taught. In training, its row of a pronoun was pulled to the noun that the pronoun stands for, in sentences made for that. None of the other heads was.",
       },
-      "Measured on {pairs} such pairs, this head leans to the right noun in {leans|%} of the sentences, where a coin would reach half; the choice turns with the ending in {turns|%} of the pairs.",
+      "How often is it right? {accuracy}",
       {
         unless: "taught",
         text: "Another head, layer {elsewhere.layer}, head {elsewhere.head}, does look at *{rival}* here, with {elsewhere.share|%}. Among so many heads there is nearly always one that fits the story. Finding it afterwards proves nothing.",
@@ -306,7 +306,7 @@ export const COURSE = [
         when: "elle_from_here",
         text: "In French the food is *elle*, and the model writes it.",
       },
-      "Over all the pairs whose nouns differ in gender, its pronoun is right in {french_right|%} of the sentences.",
+      "Over the generated pairs whose nouns differ in gender, its pronoun is right in {french_right|%} of the sentences.",
       {
         when: "used",
         text: "Is the head used, or does it only look the part? Turn its row to the wrong noun and let the model run again: in {follows|%} of such sentences the French pronoun then takes the gender of the wrong noun.",

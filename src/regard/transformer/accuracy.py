@@ -1,0 +1,175 @@
+"""How often the pronoun head is right: the one place that says it, from the figures of heads.json.
+
+What a learner's own sentence can expect comes first: sentences that people wrote, set aside before
+anything was measured on them. Generated sentences, which are like those of the training, come
+second. Brackets have 95 % ranges.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from regard.display import percent
+
+SURE = 0.99  # the largest weight of a row at and above which the head is called sure
+CHANCE = 0.5  # two nouns, each of them right in one sentence of a pair
+_SIMPLE_SHARES = ((1, 2), (3, 5), (2, 3), (7, 10), (3, 4), (4, 5), (9, 10))
+
+
+@dataclass(frozen=True)
+class PronounAccuracy:
+    """The judge's figures of the pronoun head, in words."""
+
+    everyday: Mapping[str, Any] = field(default_factory=dict)
+    generated: Mapping[str, Any] = field(default_factory=dict)
+    no_antecedent: Mapping[str, Any] = field(default_factory=dict)
+
+    @classmethod
+    def from_measured(cls, measured: Mapping[str, Any]) -> PronounAccuracy:
+        """The figures of heads.json; none where nothing was judged."""
+        judge = measured.get("judge", {})
+        names = {"everyday": "everyday", "generated": "contrast_pairs"}
+        figures = {name: judge.get(key, {}) for name, key in names.items()}
+        return cls(**figures, no_antecedent=judge.get("no_antecedent", {}))
+
+    @property
+    def short(self) -> str:
+        """As in: right in 74 % of sentences that people wrote with it, in 72 % with they."""
+        if not self.everyday:
+            return f"right in {self._generated_share} of generated sentences"
+        shares = [
+            f"{right_percent(x['right'])} {'' if i else 'of sentences that people wrote '}"
+            f"with {_joined(names, 'or')}"
+            for i, (names, x) in enumerate(self._groups)
+        ]
+        return f"right in {', in '.join(shares)}; in {self._generated_share} of generated ones"
+
+    @property
+    def summary(self) -> str:
+        """The whole of it: by pronoun, where the head is sure and where not, and generated ones."""
+        if not self.everyday:
+            return f"{self._only_generated}."
+        told = [f"with {_joined(names, 'and')} {_told(x)}" for names, x in self._groups]
+        certainty = self.everyday["certainty"]
+        sure, doubt = (certainty["pronouns"]["it"][x] for x in ("sure", "in doubt"))
+        return (
+            f"In {self.everyday['sentences']:,} sentences that people wrote in everyday words, "
+            f"where chance is {percent(CHANCE)}, the pronoun head picks the right one of two nouns "
+            f"as follows (95 % ranges in brackets): {'; '.join(told)}. Where it puts "
+            f"{percent(certainty['sure_from'])} or more on one word it is called sure, and with "
+            f"'it' it is then right in {_ranged(sure)}; otherwise it is in doubt, and right in "
+            f"{_ranged(doubt)}. In generated sentences, of the kind it was trained on, it is right "
+            f"in {self._generated_share}."
+        )
+
+    def of(self, pronoun: str, weight: float, *, of_object: bool = False) -> str:
+        """How often the head is right with a pronoun, and where its largest weight is as here."""
+        figures = self.everyday.get("pronouns", {}).get(pronoun)
+        if figures is None:
+            return f"How often it is right with '{pronoun}' has not been measured."
+        kinds = self.generated.get("kinds", {})
+        kind = kinds.get(f"{pronoun}, object" if of_object else pronoun) or kinds.get(pronoun)
+        generated = f"; in generated ones, in {right_percent(kind['right'])}" if kind else ""
+        told = (
+            f"In sentences that people wrote with '{pronoun}' it is {_told(figures, '95 % range ')}"
+        )
+        return f"{told}{generated}. {self._here(pronoun, weight)}"
+
+    def doubt(self, pronoun: str, weight: float) -> str:
+        """'sure', 'in doubt' or 'not measured'.
+
+        Sure is a head that puts SURE or more on one word, where that was measured to be right more
+        often than chance.
+        """
+        certainty = self.everyday.get("certainty", {}).get("pronouns", {}).get(pronoun)
+        if certainty is None:
+            return "not measured"
+        return "sure" if weight >= SURE and not _is_chance(certainty["sure"]) else "in doubt"
+
+    def nothing(self) -> str:
+        """What it means that the head rests on (end), and how well it does that."""
+        told = "It rests on (end): it takes the pronoun to stand for nothing, as in 'it is raining'"
+        if not self.no_antecedent:
+            return f"{told}."
+        number, on_end = (self.no_antecedent[x] for x in ("sentences", "weight_on_end"))
+        return f"{told}. In {number} such sentences it puts {right_percent(on_end)} there."
+
+    def _here(self, pronoun: str, weight: float) -> str:
+        certainty = self.everyday["certainty"]["pronouns"][pronoun]
+        if self.doubt(pronoun, weight) == "sure":
+            return (
+                f"Here it is sure ({percent(SURE)} or more on one word), and where it is sure it "
+                f"is right in {_ranged(certainty['sure'])}."
+            )
+        if weight >= SURE:
+            return "So it is in doubt here, though it puts nearly everything on one word."
+        return (
+            f"Here it is in doubt (less than {percent(SURE)} on any one word), and where it is in "
+            f"doubt it is right in {_ranged(certainty['in doubt'])}."
+        )
+
+    @property
+    def _groups(self) -> list[tuple[tuple[str, ...], Mapping[str, Any]]]:
+        """The figures by pronoun; he and she, which hardly differ and are few, together."""
+        pronouns = self.everyday["pronouns"]
+        alone: list[tuple[tuple[str, ...], Mapping[str, Any]]] = [
+            ((name,), x) for name, x in pronouns.items() if name not in ("he", "she")
+        ]
+        both = self.everyday.get("he and she", {})
+        return [*alone, (("he", "she"), both)] if both.get("sentences") else alone
+
+    @property
+    def _generated_share(self) -> str:
+        return right_percent(self.generated["right"]) if self.generated else "an unknown share"
+
+    @property
+    def _only_generated(self) -> str:
+        if not self.generated:
+            return "How often the pronoun head is right has not been measured"
+        return (
+            f"In generated sentences the pronoun head is right in {self._generated_share}; on "
+            "sentences that people wrote it has not been measured"
+        )
+
+
+def right_percent(share: float) -> str:
+    """A share of right answers in percent, which never rounds up to 100 %.
+
+    >>> right_percent(0.742), right_percent(0.9977), right_percent(1.0)
+    ('74 %', 'over 99 %', '100 %')
+    """
+    rounded = percent(share)
+    return "over 99 %" if share < 1 and rounded == "100 %" else rounded
+
+
+def simply(share: float) -> str:
+    """A share as simple numbers.
+
+    >>> simply(0.742), simply(0.715), simply(0.92)
+    ('3 of 4', '7 of 10', '9 of 10')
+    """
+    part, whole = min(_SIMPLE_SHARES, key=lambda x: abs(x[0] / x[1] - share))
+    return f"{part} of {whole}"
+
+
+def _told(figures: Mapping[str, Any], name: str = "") -> str:
+    """As in: right in about 3 of 4, 74 % (70 to 78)."""
+    if _is_chance(figures):
+        return f"no better than chance, {_ranged(figures, name)}"
+    return f"right in about {simply(figures['right'])}, {_ranged(figures, name)}"
+
+
+def _ranged(figures: Mapping[str, Any], name: str = "") -> str:
+    """As in: 74 % (70 to 78)."""
+    low, high = figures["range"]
+    return f"{right_percent(figures['right'])} ({name}{100 * low:.0f} to {100 * high:.0f})"
+
+
+def _is_chance(figures: Mapping[str, Any]) -> bool:
+    return "range" not in figures or bool(figures["range"][0] <= CHANCE)
+
+
+def _joined(names: Sequence[str], word: str) -> str:
+    return f" {word} ".join(f"'{name}'" for name in names)

@@ -1,0 +1,103 @@
+"""Notes on a reading: what a stranger has to know before trusting its translation."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+
+from regard.display import percent
+from regard.text.english import foreign_words
+from regard.text.met_words import TIMES
+from regard.text.tokens import unknown_characters
+from regard.text.words import TokenizedText
+from regard.transformer.model import Transformer
+from regard.transformer.translation import ENGLISH, Translation, readable, source_text
+
+DOUBTFUL_SCORE = -0.5  # mean log-probability of a token below which a translation is often wrong
+MAX_LISTED = 5
+
+
+def notes(model: Transformer, translated: Translation, source: TokenizedText) -> tuple[str, ...]:
+    """Notes on the sentence as it was given, then on what became of it."""
+    found = [*_on_the_sentence(model, translated, source)]
+    if translated.tokens:
+        found += _on_the_translation(translated, source)
+    return tuple(found)
+
+
+def _on_the_sentence(
+    model: Transformer, translated: Translation, source: TokenizedText
+) -> Iterator[str]:
+    sentence = translated.sentence
+    if model.untrained:
+        yield "The model is untrained: its parameters are random and mean nothing."
+    if any(not (x.isprintable() or x.isspace()) for x in sentence):
+        yield (
+            "Characters that cannot be seen were left out, and bytes that are no text were read "
+            "as '?'."
+        )
+    read = source_text(model, sentence)
+    if read != readable(sentence):
+        yield f"Read as '{read}': the model hardly knows words in capital letters."
+    unknown = unknown_characters(source.pieces, sentence)
+    if unknown:
+        listed = " ".join(unknown[:20]) + (" ..." if len(unknown) > 20 else "")
+        yield (
+            f"Training never met {listed}: such characters are spelled out in bytes, which the "
+            "model can hardly read."
+        )
+    foreign = foreign_words(source.words) if model.about.get("source") == ENGLISH else ()
+    if foreign:
+        yield (
+            f"This does not look like English ({', '.join(foreign[:4])}), and the model was "
+            "trained on English alone: its translation may mean nothing."
+        )
+        return
+    words = (x for x in source.words[:-1] if not set(x) & set(unknown))  # without (end)
+    rare = model.met_words.hardly_met(words)
+    if rare:
+        one = len(rare) == 1
+        yield (
+            f"The model has hardly met {_listed(rare)} (fewer than {TIMES} times in its training): "
+            f"it guesses what {'it means' if one else 'they mean'}. Check the spelling, or try "
+            f"{'a commoner word' if one else 'commoner words'}."
+        )
+
+
+def _on_the_translation(translated: Translation, source: TokenizedText) -> Iterator[str]:
+    if not translated.finished:
+        yield (
+            f"The translation was cut at {len(translated.tokens)} tokens, its limit for this "
+            "sentence: the model had not come to an end."
+        )
+    if any(x.isdigit() for x in translated.sentence):
+        from regard.text.numerals import changed_numerals  # few sentences need it
+
+        yield from _on_numbers(*changed_numerals(readable(translated.sentence), translated.text))
+    words = [x for x in source.words[:-1] if any(letter.isalnum() for letter in x)]
+    if translated.score < DOUBTFUL_SCORE and len(words) > 1:  # one word has many translations
+        yield (
+            "The model does not believe this translation itself: it gave its pieces a probability "
+            f"of {percent(math.exp(translated.score))} on average, and below "
+            f"{percent(math.exp(DOUBTFUL_SCORE))} a translation is often wrong."
+        )
+
+
+def _on_numbers(lost: Sequence[str], added: Sequence[str]) -> Iterator[str]:
+    if lost and added:
+        yield (
+            f"The numbers differ: the sentence has {_listed(lost)}, the translation "
+            f"{_listed(added)} instead."
+        )
+    elif lost:
+        yield f"The numbers differ: {_listed(lost)} cannot be found in the translation."
+    elif added:
+        yield f"The numbers differ: the translation has {_listed(added)}, the sentence has not."
+
+
+def _listed(words: Sequence[str]) -> str:
+    """As in: 'one', 'two' and 'three'; the rest is left out."""
+    shown = [f"'{word}'" for word in words[:MAX_LISTED]]
+    if len(words) > MAX_LISTED:
+        return f"{', '.join(shown)} and others"
+    return " and ".join(filter(None, [", ".join(shown[:-1]), shown[-1]]))

@@ -1,0 +1,88 @@
+"""Notes on what people type, in the words of the shipped model, and where there is none."""
+
+from dataclasses import replace
+
+import pytest
+
+from regard import read
+from regard.transformer.notes import DOUBTFUL_SCORE, notes
+from regard.transformer.reading import shipped_model
+from regard.transformer.translation import source_tokens
+
+BELIEF = "The model does not believe this translation itself: "
+
+
+def noted(sentence, french="Un chat", score=-0.1, finished=True):
+    """The notes on a sentence and a translation that are given."""
+    model = shipped_model()
+    reading = read("A dog", beams=1)
+    source = tuple(source_tokens(model, sentence))
+    translated = replace(
+        reading.translated, sentence=sentence, text=french, source=source, score=score,
+        finished=finished,
+    )  # fmt: skip
+    from regard.text.words import tokenized_text
+
+    return notes(model, translated, tokenized_text(model.tokenizer, source))
+
+
+@pytest.mark.parametrize(
+    ("sentence", "french", "expected"),
+    [
+        ("It costs 1,000,000 dollars", "1 000 dollars",
+         "The numbers differ: the sentence has '1,000,000', the translation '1 000' instead."),
+        ("I am in room 101", "Je suis dans la chambre",
+         "The numbers differ: '101' cannot be found in the translation."),
+        ("I have 3 cats", "J'ai 3 chats et 4 chiens",
+         "The numbers differ: the translation has '4', the sentence has not."),
+        ("I cant beleive you", "Je te crois",
+         "The model has hardly met 'cant' and 'beleive' (fewer than 5 times in its training): it "
+         "guesses what they mean. Check the spelling, or try commoner words."),
+        ("idk what to do", "Que faire",
+         "The model has hardly met 'idk' (fewer than 5 times in its training): it guesses what it "
+         "means. Check the spelling, or try a commoner word."),
+        ("I LOVE THIS SONG", "J'adore",
+         "Read as 'I love this song': the model hardly knows words in capital letters."),
+    ],
+)  # fmt: skip
+def test_one_note_each(sentence, french, expected):
+    assert noted(sentence, french) == (expected,)
+
+
+@pytest.mark.parametrize(
+    ("sentence", "french"),
+    [
+        ("It costs 1,250.50 dollars at 8 pm", "1 250,50 dollars à 20 h"),
+        ("The dog ate the food because it was hungry.", "Le chien"),
+        ("I don't think he's coming to the party", "Je ne crois pas"),
+        ("Tom isn't going to like it", "Tom"),
+    ],
+)
+def test_ordinary_sentences_have_none(sentence, french):
+    assert noted(sentence, french) == ()
+
+
+def test_a_translation_that_the_model_does_not_believe():
+    below = noted("The dog is here", score=DOUBTFUL_SCORE - 0.01)
+    assert [x.startswith(BELIEF) for x in below] == [True]
+    assert "a probability of 60 % on average, and below 61 % " in below[0]
+    assert noted("The dog is here", score=DOUBTFUL_SCORE + 0.01) == ()
+    assert noted("Wonderful!", score=-2.0) == ()  # a word alone has many translations
+
+
+def test_text_in_another_language_is_not_called_misspelled():
+    (only,) = noted("Le chien a mangé la nourriture parce qu'il avait faim.")
+    assert only.startswith("This does not look like English")
+
+
+def test_capitals_are_read_as_the_sentence_in_plain_letters():
+    shouted, plain = read("I LOVE THIS SONG"), read("I love this song")
+    assert shouted.sentence == "I LOVE THIS SONG"
+    assert (shouted.words, shouted.translation) == (plain.words, plain.translation)
+    assert shouted.to_dict()["notes"] == list(shouted.notes) != []
+    assert plain.notes == ()
+
+
+def test_a_model_without_a_list_of_words_says_nothing_of_them(model):
+    reading = read("A dawg ate teh food.", model=model, beams=1)
+    assert not any("hardly met" in note for note in reading.notes)
