@@ -18,6 +18,8 @@ from typing import TYPE_CHECKING
 from anaphora.clauses import finished
 from anaphora.nouns import TABLES
 from anaphora.preferences import is_reserved
+from anaphora.scenes import Split
+from anaphora.scenes import scene as event_scene
 from grammar import english
 from regard.text.words import split_words
 from regard.train.data import NO_TARGET, MarkedPair, WordLink
@@ -29,10 +31,11 @@ if TYPE_CHECKING:
 _FACTS, _PEOPLE = TABLES / "facts.txt", TABLES / "people.txt"
 _LONGEST = 16  # words of a real sentence
 _OF_SCENE = 4  # pairs made of a real sentence
-_OF_PATTERNS = 150_000  # pairs made of patterns, and as many of persons
+_OF_PATTERNS = 80_000  # pairs made of patterns, of events, and of persons
 _PLURALS = 0.3  # share of the patterns with two plurals
 _DETERMINERS = read_words(TABLES / "function_words.txt", "determiners")
-_IN_PHRASE = read_words(TABLES / "function_words.txt", "in a noun phrase")
+_AFTER_PHRASE = frozenset((*read_words(TABLES / "function_words.txt", "auxiliaries"), *".,"))
+_AFTER_PHRASE |= read_words(TABLES / "function_words.txt", "after an object")
 _CONNECTORS = (".", ".", ".", " because", " because", ", and", ", but", ", so", " although", " when",
                " since", " until", ", even though", ", and later", ", but then", ";")  # fmt: skip
 _FORMS = {"it": "them", "its": "their", "was": "were", "wasn't": "weren't", "itself": "themselves"}
@@ -63,7 +66,7 @@ def fact_pairs(sentences: Iterable[str], seed: int, patterns: int) -> list[Marke
     seed : int
         The same seed gives the same sentences.
     patterns : int
-        How many pairs are made of patterns, and how many of persons.
+        How many pairs are made of patterns, of the generator's events, and of persons.
 
     Examples
     --------
@@ -74,7 +77,7 @@ def fact_pairs(sentences: Iterable[str], seed: int, patterns: int) -> list[Marke
     rng = random.Random(seed)
     scenes = [x for text in dict.fromkeys(sentences) if (x := _real_scene(text))]
     made = [_contrast(rng, x) for x in scenes for _ in range(_OF_SCENE)]
-    made += [_contrast(rng, _pattern(rng)) for _ in range(patterns)]
+    made += [_contrast(rng, x) for _ in range(patterns) for x in (_pattern(rng), _event(rng))]
     made += [_people(rng) for _ in range(patterns)]
     return list({x.source: x for both in made for x in both}.values())
 
@@ -126,9 +129,22 @@ def _real_scene(sentence: str) -> Scene | None:
 
 
 def _ends_phrase(lower: Sequence[str], at: int) -> bool:
-    """Whether a noun has a determiner before it and no noun after it."""
-    before = set(lower[max(0, at - 2) : at])
-    return not before.isdisjoint(_DETERMINERS) and lower[at + 1] not in _IN_PHRASE
+    """Whether a noun has a determiner of its own before it, and none of its phrase after it."""
+    near = lower[at - 1] in _DETERMINERS if at else False
+    further = at > 1 and lower[at - 2] in _DETERMINERS and lower[at - 1] not in _forms()
+    return (near or further) and lower[at + 1] in _AFTER_PHRASE
+
+
+def _event(rng: random.Random) -> Scene:
+    """An event of the generator with two nouns of the table, both singular or both plural."""
+    while True:
+        drawn = event_scene(rng, Split(frames=True, words=True))
+        if drawn is None or drawn.first.plural != drawn.second.plural:
+            continue
+        nouns = drawn.first.noun.english, drawn.second.noun.english
+        if all(x in _facts() for x in nouns) and "it" not in drawn.english:
+            at = drawn.index(drawn.first), drawn.index(drawn.second)
+            return Scene(tuple(drawn.english), at, nouns, drawn.first.plural)
 
 
 def _pattern(rng: random.Random) -> Scene:
@@ -140,7 +156,10 @@ def _pattern(rng: random.Random) -> Scene:
     plural = rng.random() < _PLURALS
     words: list[str] = []
     at: list[int] = []
-    for word in rng.choice(_patterns()):
+    pattern = rng.choice(_patterns())
+    if plural and pattern[0] in ("{a}", "There"):
+        pattern = tuple(_FORMS.get(x, x) for x in pattern)
+    for word in pattern:
         if word in ("{a}", "{b}"):
             words += _phrase(rng, first if word == "{a}" else second, plural)
             at.append(len(words) - 1)
@@ -287,7 +306,9 @@ def _two_persons(rng: random.Random, pronoun: str) -> list[str]:
 def _person(rng: random.Random, noun: str, plural: bool) -> list[str]:
     if noun[0].isupper():
         return [noun]
-    return ["the", english.plural(noun)] if plural else [rng.choice(("the", "the", "my", "a")), noun]
+    if plural:
+        return ["the", english.plural(noun)]
+    return [rng.choice(("the", "the", "the", "my", english.article(noun))), noun]
 
 
 _PRONOUN_FORMS = {

@@ -12,6 +12,7 @@ from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import sentencepiece
 import torch
 
@@ -129,7 +130,8 @@ def train_model(job: TrainingJob) -> dict[str, Any]:
 def _start(job: TrainingJob) -> tuple[Config, Parameters]:
     """Config and parameters that training begins with."""
     if job.start is not None:
-        return load_parameters(job.start)
+        config, stored = load_parameters(job.start)  # some of them are views of transposed int8
+        return config, {name: np.ascontiguousarray(x) for name, x in stored.items()}
     # A small corpus has fewer pieces than were asked for.
     pieces = load_tokens(job.folder / TOKENS).vocab_size()
     config = replace(job.config, vocabulary=pieces)
