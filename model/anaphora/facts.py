@@ -10,7 +10,7 @@ translation: they teach the head alone.
 from __future__ import annotations
 
 import random
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING
@@ -118,7 +118,7 @@ def _real_scene(sentence: str) -> Scene | None:
     if not 5 <= len(words) <= _LONGEST or words[-1] != ".":
         return None
     at = [i for i, word in enumerate(lower) if word in _forms()]
-    if len(at) != 2 or any(x in ".?!,;:\"" for x in lower[:-1]) or is_reserved(lower):
+    if len(at) != 2 or any(x in '.?!,;:"' for x in lower[:-1]) or is_reserved(lower):
         return None
     (first, plural), (second, also) = (_forms()[lower[i]] for i in at)
     if first == second or plural != also or not all(_ends_phrase(lower, i) for i in at):
@@ -181,7 +181,10 @@ def _patterns() -> tuple[tuple[str, ...], ...]:
 def _phrase(rng: random.Random, noun: str, plural: bool) -> list[str]:
     """A noun with its determiner."""
     if plural:
-        return [rng.choice(("the", "the", "the", "some", "our", "his", "two")), english.plural(noun)]
+        return [
+            rng.choice(("the", "the", "the", "some", "our", "his", "two")),
+            english.plural(noun),
+        ]
     determiner = rng.choice(("the", "the", "the", "the", "a", "a", "my", "her", "our", "this"))
     return [english.article(noun) if determiner == "a" else determiner, noun]
 
@@ -320,6 +323,3 @@ _PRONOUN_FORMS = {
 
 def _agreed(word: str, pronoun: str) -> str:
     return _PRONOUN_FORMS[pronoun].get(word, word)
-
-
-
