@@ -36,8 +36,9 @@ _PLURALS = 0.3  # share of the patterns with two plurals
 _DETERMINERS = read_words(TABLES / "function_words.txt", "determiners")
 _AFTER_PHRASE = frozenset((*read_words(TABLES / "function_words.txt", "auxiliaries"), *".,"))
 _AFTER_PHRASE |= read_words(TABLES / "function_words.txt", "after an object")
-_CONNECTORS = (".", ".", ".", " because", " because", ", and", ", but", ", so", " although", " when",
-               " since", " until", ", even though", ", and later", ", but then", ";")  # fmt: skip
+_CONNECTORS = (".", ".", ".", " because", " because", ", and", ", but", ", so", " although",
+               " when", " since", " until", ", even though", ", and later", ", but then",
+               ";")  # fmt: skip
 _FORMS = {"it": "them", "its": "their", "was": "were", "wasn't": "weren't", "itself": "themselves"}
 
 

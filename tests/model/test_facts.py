@@ -34,7 +34,8 @@ def test_a_clause_follows_the_noun_that_it_is_typical_of(made):
 
 def test_only_sentences_with_two_nouns_are_used(made):
     starts = Counter(next((y for y in REAL if x.source.startswith(y[:12])), "") for x in made)
-    assert starts[REAL[0]] and not starts[REAL[2]] + starts[REAL[3]] + starts[REAL[4]]
+    assert starts[REAL[0]]
+    assert not starts[REAL[2]] + starts[REAL[3]] + starts[REAL[4]]
 
 
 def test_pronouns_rest_on_both_nouns_equally_often(made):
