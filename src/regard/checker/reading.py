@@ -376,17 +376,23 @@ class ModuleReader:
         pairs = ((query, key), (key, value), (query, value))
         if len(arrays) > 1 or not any(np.array_equal(one, two) for one, two in pairs):
             return False
-        return self._three_blocks(arrays, query.shape[-1]) is not None
+        return self._three_blocks(arrays, query) is not None
 
-    def _three_blocks(self, arrays: tuple[Array, ...], width: int) -> tuple[Array, ...] | None:
-        """Three equal parts of what the linear layers before the attention give, in their order."""
-        trace, (b, t) = self.trace(arrays), arrays[0].shape[:2]
+    def _three_blocks(self, arrays: tuple[Array, ...], query: Array) -> tuple[Array, ...] | None:
+        """Three equal parts of what the linear layers before the attention give, in their order.
+
+        They lie side by side, or head by head where that gives the query.
+        """
+        trace, (b, t), width = self.trace(arrays), arrays[0].shape[:2], query.shape[-1]
         layers = [n for n in trace.nodes if n.is_projection and n.depth == 0 and n.value]
         made = [n.value() for n in layers if n.value]
         columns = [_by_word(m, b, t, self.layout) for m in made if m.size % (b * t) == 0]
         joined = np.concatenate(columns, axis=-1) if columns else np.zeros((b, t, 1))
         if joined.shape[-1] % (3 * width):
             return None
+        by_head = joined.reshape(b, t, -1, 3, width).transpose(3, 0, 2, 1, 4)
+        if any(_equal(part, query) for part in by_head):
+            return tuple(by_head)
         parts = np.split(joined, 3, axis=-1)
         return tuple(split_heads(part, part.shape[-1] // width) for part in parts)
 
@@ -401,7 +407,7 @@ class ModuleReader:
         ]
         pairs = ((query, key), (key, value), (query, value))
         if len(arrays) == 1 and any(np.array_equal(one, two) for one, two in pairs):
-            return self._three_blocks(arrays, query.shape[-1]) or tuple(made)
+            return self._three_blocks(arrays, query) or tuple(made)
         return tuple(made)
 
     def _find(self, trace: Trace) -> Operands | None:
