@@ -286,7 +286,7 @@ function markAnswer({ text }, { facts, answered }) {
 
 /** @param {StageScene} scene @returns {Child} */
 function captionText({ caption }) {
-  return typeof caption === "string" ? prose(caption) : caption;
+  return [caption].flat().map((one) => (typeof one === "string" ? prose(one) : one));
 }
 
 /** @param {Course} course @param {CourseScene} scene @param {boolean} [moving] */
