@@ -11,7 +11,7 @@ PIP := $(BIN)/python -m pip install -qq --disable-pip-version-check --no-compile
 VIEW := tests/view tests/experiments tests/heads tests/text tests/textbook
 COMMANDS := tests/cli tests/corpus tests/model tests/train tests/transformer tests/watcher
 # Repeats of what other tests show (a second seed, another size) are left to make nightly.
-OF_EVERY_RUN := $(BIN)/pytest -m 'not nightly'
+OF_EVERY_RUN := $(BIN)/pytest -m 'not nightly and not site'
 # Tests of the engine that run a second time without the native kernels: the plans of tiles run
 # without them in any case (tests/helpers/attention_plans.py), ring and gpu never with them.
 NUMPY_TOO := $(addprefix tests/engine/,test_attention.py test_dense.py test_int8_matrix.py \
@@ -22,7 +22,7 @@ SENTENCE ?= A dog ate the food because it was hungry
 NATIVE := $(wildcard src/regard/engine/native/*.[ch]) src/regard/engine/native/compile.py
 
 .DEFAULT_GOAL := help
-.PHONY: fuzz help nightly demo test test-kernels test-native-sanitized native check smoke lint docs bench clean
+.PHONY: fuzz help nightly demo test test-kernels test-native-sanitized native check smoke lint docs bench clean site test-site
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -103,6 +103,18 @@ check-js: ## format, lint and type-check the page's JavaScript, where Node is in
 	echo "Node is older than 20: the page's JavaScript is not checked."; \
 	elif test -x node_modules/.bin/tsc || npm ci --silent; then npm run --silent check; \
 	else echo "npm could not install its tools: the page's JavaScript is not checked."; fi
+
+# The compiler for WebAssembly; Pyodide and NumPy are fetched by regard site itself.
+$(VENV)/site.stamp: $(VENV)/test.stamp
+	@$(PIP) --editable '.[site]'
+	@touch $@
+
+# WHEELS=folder takes parts that are there: the files of view/site/parts.py.
+site: $(VENV)/site.stamp ## build the explorer as a static site, in the folder public
+	@$(BIN)/regard site public $(if $(WHEELS),--wheels $(WHEELS))
+
+test-site: $(VENV)/site.stamp ## build a site, then compare and use it in Node and in Chromium
+	@REGARD_SITE_WHEELS=$(WHEELS) $(BIN)/pytest -m site tests/site
 
 # Only files with such a test are collected: the others would import torch first.
 smoke: $(VENV)/test.stamp ## a few tests of every part, in less than ten seconds

@@ -1,6 +1,7 @@
 """Build hook of the package: compiles the native kernels, and goes on without where it cannot."""
 
 import importlib.util
+import os
 import sys
 import tempfile
 from pathlib import Path
@@ -25,8 +26,12 @@ class NativeKernels(BuildHookInterface):  # type: ignore[misc]
         if version != "editable":
             self.temporary = tempfile.TemporaryDirectory()
             folder = Path(self.temporary.name)
-        outcome = native.build(folder)
-        if outcome.library:
+        browser = os.environ.get("REGARD_WHEEL") == "wasm32"
+        if browser:  # for Pyodide: JupyterLite, marimo; needs ziglang
+            native.build_wasm(folder)
+            build_data["pure_python"] = False
+            build_data["tag"] = f"py3-none-{native.WASM_PLATFORM}"
+        elif (outcome := native.build(folder)).library:
             build_data["pure_python"] = False
             build_data["tag"] = f"py3-none-{native.platform_tag()}"
         else:

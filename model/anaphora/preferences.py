@@ -103,7 +103,7 @@ def _statements(sentence: str) -> list[Statement]:
     if not 4 <= len(words) <= _LONGEST or words[-1] not in (".", "!"):
         return []
     lower = [word.lower() for word in words[:-1]]
-    if not _PRONOUNS.isdisjoint(lower) or _is_reserved(lower) or any(x in ".?!,;:" for x in lower):
+    if not _PRONOUNS.isdisjoint(lower) or is_reserved(lower) or any(x in ".?!,;:" for x in lower):
         return []
     return list(_clauses(words[:-1], lower))
 
@@ -245,7 +245,7 @@ def _noun_events(noun: str) -> tuple[tuple[Event, bool], ...]:
             *((x, False) for x in training if noun in x.second))  # fmt: skip
 
 
-def _is_reserved(lower: Sequence[str]) -> bool:
+def is_reserved(lower: Sequence[str]) -> bool:
     """Whether a sentence has a verb of the judge, or a word that is kept out of training."""
     single, several = _reserved_words()
     present = set(lower)

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from regard.engine.observe import observe, observe_from_logsumexp
     from regard.errors import RegardError
     from regard.experiments.experiment import Experiment
+    from regard.monitoring.monitor import monitor
     from regard.textbook.steps import Steps, self_attention
     from regard.transformer.checkpoint import load_model
     from regard.transformer.model import Transformer
@@ -49,6 +50,7 @@ __all__ = [  # noqa: RUF022 (in the order a sentence meets them)
     "Experiment",
     "watch",
     "Seen",
+    "monitor",
     "check",
     "Report",
     "survey",
@@ -74,6 +76,7 @@ _MODULES = {
     "Experiment": "regard.experiments.experiment",
     "watch": "regard.watcher.watch",
     "Seen": "regard.watcher.seen",
+    "monitor": "regard.monitoring.monitor",
     "check": "regard.checker.check",
     "Report": "regard.checker.report",
     "survey": "regard.corpus.survey",

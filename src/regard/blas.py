@@ -9,12 +9,11 @@ from __future__ import annotations
 import contextlib
 import itertools
 import os
+import sys
 import threading
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 from weakref import WeakSet
-
-from threadpoolctl import ThreadpoolController
 
 _lock = threading.RLock()  # a garbage-collected call may release on this very thread
 _limits: list[Limit] | None = None  # found by the first call, which takes a millisecond
@@ -113,8 +112,11 @@ def open_limits(libraries: Iterable[Any]) -> list[Limit]:
 
 def _all_limits() -> list[Limit]:
     global _limits
+    if sys.platform == "emscripten":  # in a browser NumPy has no BLAS, and there is one thread
+        return []
     if _limits is None:
         import numpy  # noqa: F401  # only libraries that are loaded are listed
+        from threadpoolctl import ThreadpoolController
 
         _limits = open_limits(ThreadpoolController().select(user_api="blas").lib_controllers)
     return _limits

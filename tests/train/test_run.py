@@ -103,6 +103,25 @@ def test_started_again_a_finished_training_only_exports(trained, toy):
     assert (folder / "model" / "parameters.safetensors").read_bytes() == before
 
 
+def test_training_goes_on_from_an_exported_model(trained, toy, tmp_path):
+    folder, description, _ = trained
+    recipe = tmp_path / "more.toml"
+    recipe.write_text(
+        f'start = "{folder / "model"}"\n[text]\nvalid = "{toy[1]}"\n[hyperparameters]\n'
+        "tokens_per_batch = 2048\ndropout = 0.0\n[[round]]\nname = 'more'\nsteps = 1\n"
+        f'learning_rate = 1e-6\ncorpus = [{{ path = "{toy[0]}" }}]\n'
+    )
+    more = train_model(read_recipe(recipe, tmp_path / "more"))
+    assert more["scores"]["int8"] == description["scores"]["int8"]
+    config, before = load_parameters(folder / "model")
+    same, after = load_parameters(tmp_path / "more" / "model")
+    assert same == config
+    # One step of Adam moves a parameter by the learning rate, and rounding by half a step of int8.
+    for name, values in before.items():
+        step = np.abs(values).max() / 127
+        assert np.abs(after[name] - values).max() <= step, name
+
+
 def ingredients(folder, toy, hyperparameters=HABITS):
     learn_tokens(toy[0].read_text(encoding="utf-8").split("\n"), 400, folder / "tokens.model")
     tokens = load_tokens(folder / "tokens.model")

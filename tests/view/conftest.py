@@ -126,10 +126,10 @@ def serve() -> Iterator[Callable[..., str]]:
     """A function that starts regard's own server: its address.
 
     ``serve(path, ...)`` on .regard files or none; ``serve(model=transformer)`` in place of the
-    shipped one.
+    shipped one; ``serve(trainings=(folder,))`` with the folder of a monitored training.
     """
     with ExitStack() as stack:
-        yield lambda *files, model=None: stack.enter_context(_serving(files, model))
+        yield lambda *files, **options: stack.enter_context(_serving(files, **options))
 
 
 @pytest.fixture(scope="session")
@@ -139,14 +139,16 @@ def served(serve: Callable[..., str]) -> str:
 
 
 @contextmanager
-def _serving(files: tuple[Path, ...], model: Any = None) -> Iterator[str]:
+def _serving(
+    files: tuple[Path, ...], model: Any = None, trainings: tuple[Path, ...] = ()
+) -> Iterator[str]:
     from regard.view.page.jobs import Context
     from regard.view.page.readings import Readings
     from regard.view.page.server import HOST, bind, make_server
 
     with bind() as bound:
         port = bound.getsockname()[1]
-        context = Context(readings=Readings(model), files=files, token=TOKEN)
+        context = Context(readings=Readings(model), files=files, trainings=trainings, token=TOKEN)
         server = make_server(context, port)
         bound.listen(128)  # from here on a client waits until the server runs
         thread = Thread(target=server.run, kwargs={"sockets": [bound]}, daemon=True)

@@ -55,6 +55,11 @@ COMMANDS = {
             "open:open_explorer",
         ),
         Command(
+            "site",
+            "Build the explorer as a static site, or as one HTML file.",
+            "regard site public --wheels wheels",
+        ),
+        Command(
             "worksheet",
             "Make a worksheet of self-attention to print.",
             'regard worksheet "I am good" --save sheet.html',
@@ -76,6 +81,11 @@ COMMANDS = {
             "survey",
             "Describe every head of a model over a whole corpus.",
             "regard survey corpus.txt --out survey",
+        ),
+        Command(
+            "monitor",
+            "Show the attention of a monitored training over its steps.",
+            "regard monitor runs/first",
         ),
         Command("info", "Show versions, cores, BLAS and available backends.", "regard info"),
         Command(

@@ -18,7 +18,9 @@ if TYPE_CHECKING:
 
 
 def open_explorer(
-    what: Annotated[list[str] | None, typer.Argument(help="A sentence, or .regard files.")] = None,
+    what: Annotated[
+        list[str] | None, typer.Argument(help="A sentence, .regard files, or a training.")
+    ] = None,
     *,
     browser: Annotated[bool, typer.Option(help="Open a browser, or print the address.")] = True,
     port: Annotated[int, typer.Option(help="Port; 0 for any free one.", min=0, max=65535)] = 0,
@@ -31,12 +33,13 @@ def open_explorer(
     from regard.view.page.readings import Readings
     from regard.view.page.server import address, bind, serve
 
-    sentence, files = sentence_or_files(what or [])
+    trainings = trainings_among(what or [])
+    sentence, files = sentence_or_files([] if trainings else what or [])
     for path in files:
         open_file(path)  # an unreadable file is an error before the server starts
-    context = Context(readings=Readings(_model(model)), files=files)
+    context = Context(readings=Readings(_model(model)), files=files, trainings=trainings)
     bound = bind(port)
-    view, state = first_view(sentence, files)
+    view, state = ("training", {}) if trainings else first_view(sentence, files)
     url = address(bound.getsockname()[1], context.token, view, **state)
 
     def ready() -> None:
@@ -47,6 +50,25 @@ def open_explorer(
     with launch_page(url) if browser else nullcontext() as launcher:
         serve(context, bound, ready)
     print("Stopped.", file=sys.stderr)
+
+
+def trainings_among(arguments: list[str]) -> tuple[Path, ...]:
+    """Arguments of open where one is the folder of a monitored training.
+
+    >>> trainings_among(["A dog ate"])
+    ()
+    """
+    try:
+        found = [Path(one) for one in arguments if (Path(one) / "monitor.json").is_file()]
+    except (OSError, ValueError):  # too long a name, or a NUL: a sentence
+        return ()
+    if found and len(arguments) > 1:
+        raise ArgumentError("open takes one folder of a monitored training, and nothing else.")
+    from regard.monitoring.folder import History
+
+    for folder in found:
+        History.load(folder)  # an unreadable one is an error before the server starts
+    return tuple(found)
 
 
 def sentence_or_files(arguments: list[str]) -> tuple[str, tuple[Path, ...]]:

@@ -281,7 +281,8 @@ class TrainingJob:
     """Config, rounds, text, hyperparameters, device and folder of a training.
 
     `recipe` is the file that the job was read from, if any; generators are imported from its
-    folder.
+    folder. `start` is the folder of an exported model whose config, tokens and parameters
+    training begins with; without it the parameters are random.
     """
 
     folder: Path
@@ -292,6 +293,7 @@ class TrainingJob:
     device: str = "cpu"
     progress: Progress = no_progress
     recipe: Path | None = None
+    start: Path | None = None
 
     @property
     def corpora(self) -> list[Corpus]:
@@ -464,6 +466,7 @@ def read_recipe(path: Path, folder: Path) -> TrainingJob:
             Config(**recipe.get("config", {"vocabulary": 12_000})),
             _hyperparameters(recipe.get("hyperparameters", {}), recipe.get("taught", [])),
             recipe=path,
+            start=near / recipe["start"] if "start" in recipe else None,
         )
     except FileNotFoundError:
         raise FileError(f"there is no recipe at {path}: check its name.") from None

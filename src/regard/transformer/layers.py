@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import DTypeLike
 
+from regard.engine.float64_product import float64_product
 from regard.engine.int8_matrix import Int8Matrix
 from regard.transformer.config import NORM_EPSILON
 from regard.typing import Array
@@ -140,7 +141,7 @@ def in_dtype(part: Part, dtype: DTypeLike) -> Part:
 
 def times(x_bte: Array, matrix: Matrix) -> Array:
     """x @ matrix as one product, however many leading axes x has."""
-    flat: Array = x_bte.reshape(-1, x_bte.shape[-1]) @ matrix
+    flat = float64_product(x_bte.reshape(-1, x_bte.shape[-1]), matrix)
     return flat.reshape(*x_bte.shape[:-1], matrix.shape[-1])
 
 

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from regard.blas import one_blas_thread
+from regard.engine.float64_product import float64_product
 from regard.experiments.because import (
     NORM_BIAS,
     Component,
@@ -232,7 +233,7 @@ class ResidualRun:
         result, w_output = self.attention(part, layer), self.matrix(part, layer, "w_output")
         width = result.output_bhqd.shape[-1]
         for head, output_qd in enumerate(result.output_bhqd[0]):
-            yield output_qd @ w_output[head * width : (head + 1) * width]
+            yield float64_product(output_qd, w_output[head * width : (head + 1) * width])
 
     def shares(self, source: TokenComponent) -> Iterator[Share]:
         """Inputs of one component, each with its share of the score."""

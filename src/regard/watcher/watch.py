@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import contextlib
 import functools
 import importlib.util
 import inspect
 import re
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ContextDecorator, ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from regard.errors import ArgumentError, BackendError, suggest_keywords
 from regard.experiments.changes import Change, Changeable
@@ -21,7 +20,7 @@ from regard.text.link_file import LinkedSentence, read_links
 from regard.watcher.arguments import named_arguments
 from regard.watcher.capture.generation import followed
 from regard.watcher.capture.interface import InterfaceSource
-from regard.watcher.capture.modules import all_modules
+from regard.watcher.capture.modules import all_modules, uncompiled
 from regard.watcher.capture.operators import OperatorSource
 from regard.watcher.capture.recorder import Progress, Recorder
 from regard.watcher.changes.experiment import (
@@ -42,6 +41,7 @@ from regard.watcher.measures.needle import (
     NeedleTask,
     find_retrieval_heads,
 )
+from regard.watcher.on_step import Step, SteppedBlock, check_on_step
 from regard.watcher.options import Layers, Options, Spans
 from regard.watcher.seen import NOT_CHANGEABLE, Seen
 
@@ -68,6 +68,7 @@ def watch(
     keep: Layers = (),
     spans: Spans | None = None,
     progress: Progress | None = None,
+    on_step: Callable[[Step], Any] | None = None,
 ) -> Watching:
     """Record the attention of a model, or of any program, inside the block.
 
@@ -85,6 +86,8 @@ def watch(
     spans : {name: (start, stop)} in tokens; ``seen[4].span(a, b)`` is then exact attention from any
         to any.
     progress : called with each layer when it is done, for a progress bar.
+    on_step : called with a ``Step`` after each forward, as of each generated token, with the facts
+        of its queries in every layer; nothing is recorded then, and the block has no ``seen``.
 
     Only calls on the thread that entered the block are recorded; other threads get the model's own
     attention meanwhile. Blocks may be nested, on one model or several. Where gradients are needed
@@ -107,6 +110,10 @@ def watch(
         raise ArgumentError(f"tokenizer must be one of transformers, got {tokenizer!r:.200}.")
     if progress is not None and not callable(progress):
         raise ArgumentError(f"progress must be a function of a layer, got {progress!r:.200}.")
+    if on_step is not None:
+        check_on_step(model, on_step)
+        block = SteppedBlock(model, Options.from_arguments(layers, top, 0, "all", spans), on_step)
+        return cast("Watching", block)
     return Watching(model, tokenizer, processor, options, progress)
 
 
@@ -229,21 +236,11 @@ def _watched(watching: Watching) -> Iterator[Seen]:
     else:
         source = OperatorSource(model, options)
     recorder = Recorder(source, options, watching.progress)
-    with _uncompiled(), followed(recorder.generation), source.attached(), recorder.media.attached():
+    with uncompiled(), followed(recorder.generation), source.attached(), recorder.media.attached():
         yield Seen.from_recorder(recorder, watching.tokenizer, watching.processor)
         recorder.synchronize()
     if source.ran:
         _check_recorded(recorder, "the program" if model is None else type(model).__name__)
-
-
-def _uncompiled() -> contextlib.AbstractContextManager[Any]:
-    """Compiled functions run as they were written, so that their operators can be seen."""
-    if "torch._dynamo" not in sys.modules:
-        return contextlib.nullcontext()
-    import torch
-
-    stance: contextlib.AbstractContextManager[Any] = torch.compiler.set_stance("force_eager")
-    return stance
 
 
 def check_transformers() -> None:

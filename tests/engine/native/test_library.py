@@ -69,7 +69,7 @@ def test_the_environment_forces_a_level(fresh, monkeypatch):
 
 
 def test_an_unknown_level_is_refused(fresh, monkeypatch):
-    message = "{} must be one of off, baseline, avx2, avx512, neon, got 'sse'."
+    message = "{} must be one of off, baseline, avx2, avx512, neon, simd128, got 'sse'."
     with (
         pytest.raises(ArgumentError, match=message.format("level")),
         library.using_level("sse"),

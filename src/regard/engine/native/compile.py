@@ -24,6 +24,7 @@ KERNEL_SOURCES = (
     "int8_product.c",
     "decoder_step.c",
     "squares.c",
+    "product64.c",
 )  # compiled once for each level
 COMMON_SOURCES = ("threads.c", "levels.c")  # compiled once
 # Instruction sets beyond what every processor of the architecture has, from low to high.
@@ -35,6 +36,7 @@ LEVELS: dict[str, dict[str, list[str]]] = {
                    "-mprefer-vector-width=512"],
     },
     "arm64": {"neon": []},
+    "wasm32": {"simd128": ["-msimd128"]},
 }  # fmt: skip
 # Products may be fused; nothing else about the order or the special values of floats may change.
 COMPILER_FLAGS = [
@@ -152,6 +154,48 @@ def compile_library(target: Path, *, strict: bool = False, sanitized: bool = Fal
             with suppress(OSError):
                 fresh.unlink(missing_ok=True)
     return (_call([*compiler, "--version"]).splitlines() or [compiler[0]])[0].strip()
+
+
+WASM_PLATFORM = "pyemscripten_2026_0_wasm32"  # of Pyodide 314, in a wheel's tag (PEP 783)
+WASM_LIBRARY = "_kernels.emscripten-wasm32.so"  # library_name() of Python in a browser
+
+
+def build_wasm(folder: Path) -> Path:
+    """The kernels as WebAssembly for Pyodide, with their record, in a folder. Raises BuildError.
+
+    Clang and wasm-ld of PyPI's ziglang suffice: the kernels call nothing but the C library, which
+    Pyodide has, and Pyodide's loader takes any side module of its ABI.
+    """
+    import importlib.util
+    import json
+    import sys
+    import tempfile
+
+    spec = importlib.util.find_spec("ziglang")
+    if spec is None or not spec.submodule_search_locations:
+        raise BuildError("the compiler for WebAssembly is missing: pip install ziglang")
+    headers = Path(spec.submodule_search_locations[0], "lib", "libc", "include")
+    zig = [sys.executable, "-m", "ziglang"]
+    flags = [
+        *("-target", "wasm32-emscripten", *COMPILER_FLAGS, "-fPIC"),
+        *("-isystem", str(headers / "wasm-wasi-musl"), "-isystem", str(headers / "generic-musl")),
+        f"-DREGARD_SOURCES={sources_checksum()}u",
+    ]
+    ((level, extra),) = LEVELS["wasm32"].items()
+    flags += [f"-DREGARD_LEVEL={level}", f"-DREGARD_{level.upper()}=1", *extra]
+    target = folder / WASM_LIBRARY
+    with tempfile.TemporaryDirectory() as temporary:
+        objects = []
+        for name in (*KERNEL_SOURCES, *COMMON_SOURCES):
+            objects.append(str(Path(temporary, f"{name}.o")))
+            _call([*zig, "cc", *flags, "-c", str(FOLDER / name), "-o", objects[-1]])
+        linking = ["-shared", "--experimental-pic", "--import-memory", "--strip-debug"]
+        linking += ["--unresolved-symbols=import-dynamic", *objects, "-o", str(target)]
+        _call([*zig, "wasm-ld", *linking])
+    size, crc32 = fingerprint(target)
+    made_by = f"zig {_call([*zig, 'version']).strip()}"
+    _write_record(folder, json.dumps(asdict(Outcome(target.name, made_by, size=size, crc32=crc32))))
+    return target
 
 
 def build(folder: Path = FOLDER, *, strict: bool = False, sanitized: bool = False) -> Outcome:

@@ -11,6 +11,8 @@
 
 #if defined(__ARM_NEON)
 #include <arm_neon.h>
+#elif defined(__wasm_simd128__)
+#include <wasm_simd128.h>
 #endif
 
 enum {
@@ -44,6 +46,9 @@ INLINE vf from_int8(const int8_t *values) {
 #elif defined(__ARM_NEON)
     const int8x8_t bytes = vreinterpret_s8_s32(vdup_n_s32(packed));
     return (vf)vcvtq_f32_s32(vmovl_s16(vget_low_s16(vmovl_s8(bytes))));
+#elif defined(__wasm_simd128__)
+    const v128_t words = wasm_i16x8_extend_low_i8x16(wasm_i32x4_splat(packed));
+    return (vf)wasm_f32x4_convert_i32x4(wasm_i32x4_extend_low_i16x8(words));
 #else
     return (vf){values[0], values[1], values[2], values[3]};
 #endif

@@ -18,6 +18,8 @@ EXPORT int regard_supports(const char *level) {
     return 0;
 #elif defined(__aarch64__)
     return !strcmp(level, "neon");
+#elif defined(__wasm_simd128__)
+    return !strcmp(level, "simd128");
 #else
     return !strcmp(level, "baseline");
 #endif

@@ -6,6 +6,13 @@
  */
 #include "threads.h"
 
+#if defined(__wasm__) /* one thread, so no pool */
+void regard_parallel(UnitWork work, void *context, int64_t units, int threads) {
+    (void)threads;
+    for (int64_t unit = 0; unit < units; unit++) work(context, unit, 0);
+}
+#else
+
 #include <stdatomic.h>
 #include <stdlib.h>
 
@@ -164,3 +171,4 @@ void regard_parallel(UnitWork work, void *context, int64_t units, int threads) {
     close_job();
     atomic_store(&busy, 0);
 }
+#endif

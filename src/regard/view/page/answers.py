@@ -56,13 +56,14 @@ AnswerTable = dict[str, AnswerFunction]
 
 @dataclass(frozen=True)
 class Sources:
-    """What answers are computed from: readings of a model, and files.
+    """What answers are computed from: readings of a model, files, and folders of trainings.
 
-    A request names a file by its index in ``files``, never by a path.
+    A request names a file by its index in ``files``, never by a path; a training likewise.
     """
 
     readings: Readings = field(default_factory=Readings)
     files: Sequence[Path] = ()
+    trainings: Sequence[Path] = ()
 
 
 def json_answer(value: Any, status: int = 200) -> Answer:

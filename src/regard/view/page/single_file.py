@@ -20,7 +20,8 @@ FONTS = (
     ("Source Serif 4", "serif-italic", "400", "italic"),
     ("Source Sans 3", "sans", "200 900", "normal"),
 )
-STYLES = ("style.css", "read/read.css", "steps/steps.css", "map/map.css", "learn/learn.css")
+STYLES = ("style.css", "read/read.css", "steps/steps.css", "map/map.css", "learn/learn.css",
+          "monitor/monitor.css")  # fmt: skip
 SUFFIXES = (".html", ".css", ".js", ".svg")
 IMPORT = re.compile(r'^import \{[^}]*\} from "([./\w-]+)";[ \t]*\n', re.MULTILINE)
 EXPORT = re.compile(r"^export (?=async function|function|const|class|let)", re.MULTILINE)
@@ -41,6 +42,7 @@ def single_file(
     *,
     style: str,
     script: str = "",
+    script_sources: Sequence[str] = (),
     blocks: Sequence[str] = (),
     body: str = "",
     policy: Sequence[str] = (),
@@ -55,6 +57,8 @@ def single_file(
         other fields by name.
     style, script : str
         What stands in the one style and the one script; only these two may run, by their hashes.
+    script_sources : sequence of str
+        Further sources of scripts that the content policy allows.
     blocks : sequence of str
         Data blocks, from :func:`json_block` and :func:`text_block`.
     body : str
@@ -65,7 +69,8 @@ def single_file(
         Fields of plain text, escaped.
     """
     sources = [f"style-src {_source_hash(style)}"]
-    sources += [f"script-src {_source_hash(script)}"] if script else []
+    allowed = " ".join([_source_hash(script), *script_sources])
+    sources += [f"script-src {allowed}"] if script else []
     content = "; ".join([POLICY, *policy, *sources])
     head = (
         f'<meta http-equiv="Content-Security-Policy" content="{content}">\n<style>{style}</style>'

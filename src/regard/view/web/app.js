@@ -6,20 +6,23 @@
 // (to stop timers and listeners of the window).
 
 import { servedSource } from "./lib/api.js";
+import { copyLink } from "./lib/copy_link.js";
 import { announce, element, pageElement, problem, replace } from "./lib/dom.js";
 import { exportMenu } from "./lib/export.js";
 import { createState } from "./lib/state.js";
 import { showLearn } from "./learn/learn.js";
 import { showMap } from "./map/map.js";
+import { showTraining } from "./monitor/monitor.js";
 import { showRead } from "./read/read.js";
 import { showSteps } from "./steps/steps.js";
 
 /** @type {Record<string, [string, ShowView]>} */
-const VIEWS = {
+export const VIEWS = {
   read: ["Look", showRead],
   steps: ["Steps", showSteps],
   map: ["Map", showMap],
   learn: ["Learn", showLearn],
+  training: ["Training", showTraining],
 };
 
 // The offline file and notebooks call this too, with a source of their own.
@@ -40,6 +43,7 @@ export function startPage(source) {
     const root = element("div", { class: `view ${state.view}` });
     replace(pageElement("view"), root);
     exportMenu(pageElement("export"), state, source);
+    if (source.live) pageElement("export").prepend(copyLink(state, source));
     try {
       const left = await show(root, state, source);
       if (typeof left !== "function") return;
@@ -110,7 +114,7 @@ function dropToken() {
   history.replaceState(null, "", `${location.pathname}${location.hash}`);
 }
 
-if (!document.getElementById("embedded")) {
+if (!document.getElementById("embedded") && !document.getElementById("site")) {
   dropToken();
   servedSource().then(startPage, (error) => pageElement("view").replaceChildren(problem(error)));
 }

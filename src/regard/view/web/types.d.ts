@@ -54,7 +54,7 @@ type Ask = (path: string, fields: unknown, options?: { signal?: AbortSignal }) =
 
 interface Source {
   views: string[];
-  page: { version: string; files: string[] };
+  page: { version: string; files: string[]; trainings?: string[]; address?: string | null };
   live: boolean;
   embedded?: Embedded;
   bytesAt?(blob: Span): Promise<Uint8Array<ArrayBuffer>>;
@@ -1387,6 +1387,37 @@ interface SurveyReport {
   how: { mean: string; alike: string };
 }
 
+// -- A monitored training (view/page/routes/monitor.py)
+
+interface TrainingAlert extends HeadNumbers {
+  rule: string;
+  step: number;
+  text: string;
+}
+
+interface TrainingAbout {
+  name: string;
+  layers: { part: string; layer: number; heads: number }[];
+  measures: Record<string, string>; // name: meaning
+  every: number;
+  rows: number | null;
+  probe: boolean;
+  threshold: number;
+  observations: number;
+  shown: number; // observations of a measure's answer
+  last: number | null;
+  losses: { steps: number[]; values: (number | null)[] };
+  alerts: TrainingAlert[];
+}
+
+// One measure of all heads, (steps, heads).
+interface TrainingMeasure {
+  name: string;
+  steps: number[];
+  heads: number;
+  values: Float32Array;
+}
+
 // The model of a widget in a notebook (anywidget): traits of its Python side.
 interface WidgetModel {
   get(name: string): unknown;
@@ -1430,4 +1461,36 @@ interface DrawnFigure {
   height: number;
   marks: Child[];
   note: string;
+}
+
+// -- A static site (site/).
+
+interface SiteAbout {
+  version: string;
+  folder: string;
+  sizes: Record<string, number>;
+}
+
+interface WorkerNews {
+  stage?: string;
+  fetched?: number;
+  ready?: boolean;
+  failed?: string;
+}
+
+interface WorkerRequest {
+  id: number;
+  message: object;
+  signal?: AbortSignal;
+  transfer: Transferable[];
+  resolve(response: Response): void;
+  reject(reason: unknown): void;
+}
+
+interface StatusLine {
+  tell(news: WorkerNews): void;
+  wait(more: number): void;
+  notKept(): void;
+  say(text: string): void;
+  question(): Promise<void>;
 }

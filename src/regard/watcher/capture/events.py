@@ -28,7 +28,8 @@ class AttentionEvent:
     """One attention of a program: query and key of a fused kernel, or the weights themselves.
 
     query (b, h, q, d), key (b, h_kv, k, d), mask as torch takes it, logsumexp (b, h, q) or None;
-    weights (..., q, k), whose rows sum to less than 1 where a softmax has sinks.
+    weights (..., q, k), whose rows sum to less than 1 where a softmax has sinks. ``output`` is what
+    the program made of it, (b, h, q, d) of a fused kernel, None where its layout is not known.
     """
 
     query: torch.Tensor | None = field(default=None, repr=False)
@@ -39,6 +40,7 @@ class AttentionEvent:
     causal: bool = False
     scale: float | None = None
     softcap: float | None = None
+    output: torch.Tensor | None = field(default=None, repr=False)
 
 
 def usable_logsumexp(logsumexp: Any, query: torch.Tensor) -> torch.Tensor | None:
@@ -102,7 +104,10 @@ def flash_event(
     else:
         query, key = query.transpose(1, 2), key.transpose(1, 2)
         logsumexp = usable_logsumexp(result[1], query)
-        return AttentionEvent(query, key, None, logsumexp, causal=bool(causal), **scaling)
+        output = result[0].detach().transpose(1, 2)
+        return AttentionEvent(
+            query, key, None, logsumexp, causal=bool(causal), output=output, **scaling
+        )
     mask = _mask(given, sizes_q, sizes_k, query.device)
     return AttentionEvent(query.transpose(1, 2), key.transpose(1, 2), mask, **scaling)
 
@@ -272,6 +277,7 @@ def fused_event(
         usable_logsumexp(result[1], query),
         causal=bool(given.get("is_causal", False)),
         scale=given.get("scale"),
+        output=result[0].detach(),
     )
 
 
@@ -309,7 +315,7 @@ def attention_event(
     if name in FLASH:
         return flash_event(schema, arguments, keywords, result)
     weights = handwritten.follow(name, arguments, result)
-    return None if weights is None else AttentionEvent(weights=weights)
+    return None if weights is None else AttentionEvent(weights=weights, output=result.detach())
 
 
 @cache

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import sys
 import threading
+import weakref
 from collections import OrderedDict
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -120,11 +121,14 @@ def attach_hook(module: Any, kind: str, hook: Any, **options: Any) -> Callable[[
     handle = getattr(module, f"register_{kind}_hook")(hook, **options)
     state = CleanState.from_module(module)
     state.hooks.add(handle.id)
+    held = weakref.ref(state)  # a module that is deleted while it has a hook is freed
 
     def remove() -> None:
         handle.remove()
-        state.hooks.discard(handle.id)
-        state.remove_if_unused()
+        found = held()
+        if found is not None:
+            found.hooks.discard(handle.id)
+            found.remove_if_unused()
 
     return remove
 
@@ -301,6 +305,16 @@ def is_traced() -> bool:
     import torch
 
     return bool(torch.compiler.is_compiling() or torch.jit.is_tracing())
+
+
+def uncompiled() -> contextlib.AbstractContextManager[Any]:
+    """Compiled functions run as they were written, so that their operators can be seen."""
+    if "torch._dynamo" not in sys.modules:
+        return contextlib.nullcontext()
+    import torch
+
+    stance: contextlib.AbstractContextManager[Any] = torch.compiler.set_stance("force_eager")
+    return stance
 
 
 def _owners(model: Any, holder: Any, parts: list[Any]) -> list[Any]:

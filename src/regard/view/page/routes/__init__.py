@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import os
+
 from regard import __version__
 from regard.view.page.answers import Answer, AnswerTable, Fields, Sources, Stop, json_answer
-from regard.view.page.routes import experiments, export, learn, map, read, steps
+from regard.view.page.routes import experiments, export, learn, map, monitor, read, steps
+
+# Of the public site, for links to share; REGARD_SITE names another. None: there is none yet.
+PUBLIC_ADDRESS: str | None = None
 
 
 def all_answers(sources: Sources) -> AnswerTable:
@@ -12,9 +17,12 @@ def all_answers(sources: Sources) -> AnswerTable:
 
     def page(fields: Fields, stop: Stop) -> Answer:
         names = [path.name for path in sources.files]
-        return json_answer({"version": __version__, "files": names})
+        trainings = [path.name for path in sources.trainings]
+        address = os.environ.get("REGARD_SITE") or PUBLIC_ADDRESS
+        about = {"version": __version__, "files": names, "trainings": trainings}
+        return json_answer({**about, "address": address})
 
     table: AnswerTable = {"/api/page": page}
-    for view in (read, experiments, steps, map, learn, export):
+    for view in (read, experiments, steps, map, learn, export, monitor):
         table |= view.answers(sources)
     return table

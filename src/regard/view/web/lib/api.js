@@ -2,8 +2,10 @@
 // server or a worker (ask.js), an exported file and a notebook cell answer from what is embedded in
 // them. All have the same functions and shapes; types.d.ts lists them.
 //
-// source.views           the views it can fill: ["read", "steps", "map", "learn"]
-// source.page            { version, files: [names of the .regard files] }
+// source.views           the views it can fill: ["read", "steps", "map", "learn"], and "training"
+//                        where a monitored training was opened
+// source.page            { version, files: [names of the .regard files], trainings: [names],
+//                        address: of the public site, or null }
 // source.live            whether any sentence can be read (the server); else one reading is there
 // source.reading(sentence, { quick, signal })
 //                        -> PageReading; quick: the English side alone, without the translation.
@@ -65,7 +67,7 @@ export async function servedSource(ask = askServer) {
   const readingKey = (reading) =>
     JSON.stringify([reading.sentence, reading.quick, reading.changes, reading.file]);
   return {
-    views: ["read", "steps", "map", "learn"],
+    views: ["read", "steps", "map", "learn", ...(page.trainings?.length ? ["training"] : [])],
     page,
     live: true,
     ask,

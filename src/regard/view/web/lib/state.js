@@ -1,6 +1,6 @@
 // The state of the page is its address: #read?sentence=I+am+good&part=encoder&layer=3&head=6
 //
-// state.view                    which view: read, steps, map, learn
+// state.view                    which view: read, steps, map, learn, training
 // state.get(name, otherwise)    a value as text;  state.number(name, otherwise) as a number
 // state.set({ layer: 3 })       changes the address in place; null takes a name out
 // state.set({...}, true)        as a step that going back undoes

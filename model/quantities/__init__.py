@@ -1,0 +1,1 @@
+"""Generated sentences with numbers, which teach the model to copy digits."""

@@ -1,0 +1,1 @@
+"""Watching a training: exact measures of every head, alerts, and where they are written."""

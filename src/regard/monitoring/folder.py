@@ -1,0 +1,295 @@
+"""The folder of a training: what was observed, appended step by step.
+
+::
+
+    monitor.json     layers, heads, measures and options; written once
+    observed.bin     a record for each observed step: step, then every measure of every head
+    steps.bin        a record for each step: step, loss, then the largest log-sum-exp of each layer
+    events.jsonl     alerts, notes and resumed trainings, a line each
+
+Records have one size, so that a torn last one is seen and dropped. Files are only appended to: a
+training that goes on from a checkpoint writes its steps again, and a step's last record counts.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from regard.atomic_write import write_text
+from regard.errors import ArgumentError, FileError
+from regard.monitoring.health import MEASURES
+from regard.typing import Array
+
+ABOUT, OBSERVED, STEPS, EVENTS = "monitor.json", "observed.bin", "steps.bin", "events.jsonl"
+FORMAT = 1
+
+
+@dataclass(frozen=True)
+class Layer:
+    """One attention of the model: its part and number from 0, heads, and the path of its module."""
+
+    part: str
+    layer: int
+    heads: int
+    path: str
+
+    def __str__(self) -> str:
+        return f"{self.part} layer {self.layer}"
+
+
+@dataclass(frozen=True)
+class About:
+    """What a folder's numbers are about."""
+
+    layers: tuple[Layer, ...]
+    every: int
+    rows: int | None = None
+    seed: int = 0
+    threshold: float = 100.0
+    probe: bool = False
+    measures: tuple[str, ...] = tuple(MEASURES)
+    format: int = FORMAT
+
+    @property
+    def heads(self) -> int:
+        return sum(layer.heads for layer in self.layers)
+
+    @property
+    def starts(self) -> list[int]:
+        """The first head of each layer among those of all, and their number."""
+        return [0, *np.cumsum([layer.heads for layer in self.layers]).tolist()]
+
+    @property
+    def observed_type(self) -> np.dtype[Any]:
+        return np.dtype([("step", "<i8"), ("measures", "<f4", (len(self.measures), self.heads))])
+
+    @property
+    def step_type(self) -> np.dtype[Any]:
+        return np.dtype([("step", "<i8"), ("loss", "<f8"), ("bound", "<f4", (len(self.layers),))])
+
+    @classmethod
+    def read(cls, folder: str | Path) -> About:
+        path = Path(folder) / ABOUT
+        try:
+            fields = json.loads(path.read_text(encoding="utf-8"))
+            layers = tuple(Layer(**layer) for layer in fields.pop("layers"))
+            about = cls(layers, **fields | {"measures": tuple(fields["measures"])})
+        except (OSError, ValueError, TypeError, KeyError) as error:
+            raise FileError(
+                f"{folder} must be the folder of a monitored training, but its {ABOUT} cannot be "
+                f"read ({type(error).__name__}). Make one: regard.monitor(model, to='runs/first')."
+            ) from None
+        if about.format != FORMAT:
+            raise FileError(f"{path} has format {about.format}; this regard reads format {FORMAT}.")
+        return about
+
+
+class FolderWriter:
+    """Appends to the folder of a training, a new one or one that goes on."""
+
+    def __init__(self, folder: str | Path) -> None:
+        self.folder = Path(folder)
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise FileError(f"{folder} must be a folder to write to: {error.strerror}.") from None
+        self.about = About.read(folder) if (self.folder / ABOUT).exists() else None
+        self._files: dict[str, int] = {}
+
+    @property
+    def last_step(self) -> int | None:
+        """The last step of a training that goes on; None of a new one."""
+        if self.about is None:
+            return None
+        steps = _records(self.folder / STEPS, self.about.step_type)["step"]
+        return int(steps[-1]) if len(steps) else None
+
+    def begin(self, about: About) -> None:
+        """Write what the numbers are about; of a training that goes on it must be the same."""
+        if self.about is not None and self.about.layers != about.layers:
+            raise ArgumentError(
+                f"to must be a new folder for another model, got {str(self.folder)!r}, which holds "
+                f"{len(self.about.layers)} layers of {self.about.heads} heads, not "
+                f"{len(about.layers)} of {about.heads}."
+            )
+        fields = asdict(about)
+        if self.about != about:
+            write_text(self.folder / ABOUT, json.dumps(fields, indent=1) + "\n")
+        for name, kind in ((OBSERVED, about.observed_type), (STEPS, about.step_type)):
+            _drop_torn_record(self.folder / name, kind.itemsize)
+        _drop_torn_line(self.folder / EVENTS)
+        self.about = about
+
+    def observed(self, step: int, table: Array) -> None:
+        """Append the measures (measure, head) of an observed step."""
+        assert self.about is not None
+        record = np.zeros(1, self.about.observed_type)
+        record["step"], record["measures"] = step, table
+        self._append(OBSERVED, record.tobytes())
+
+    def step(self, step: int, loss: float, bounds: Array) -> None:
+        """Append a step's loss, nan where it is not known, and the bound of each layer."""
+        assert self.about is not None
+        record = np.zeros(1, self.about.step_type)
+        record["step"], record["loss"], record["bound"] = step, loss, bounds
+        self._append(STEPS, record.tobytes())
+
+    def event(self, kind: str, step: int, **fields: Any) -> None:
+        line = json.dumps({"kind": kind, "step": step, **fields}, ensure_ascii=False)
+        self._append(EVENTS, line.encode("utf-8") + b"\n")
+
+    def _append(self, name: str, data: bytes) -> None:
+        """One write to a file opened for appending: a kill in between leaves a torn record only."""
+        if name not in self._files:
+            flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND
+            self._files[name] = os.open(self.folder / name, flags, 0o644)
+        os.write(self._files[name], data)
+
+    def close(self) -> None:
+        while self._files:
+            os.close(self._files.popitem()[1])
+
+
+def _drop_torn_record(path: Path, size: int) -> None:
+    if path.exists() and path.stat().st_size % size:
+        os.truncate(path, path.stat().st_size // size * size)
+
+
+def _drop_torn_line(path: Path) -> None:
+    """Cut a file behind its last whole line, so that the next is a line of its own."""
+    if path.exists():
+        os.truncate(path, path.read_bytes().rfind(b"\n") + 1)
+
+
+def _records(path: Path, kind: np.dtype[Any]) -> Array:
+    """Whole records of a file; a torn last one is left out."""
+    if not path.exists():
+        return np.zeros(0, kind)
+    data = path.read_bytes()
+    return np.frombuffer(data[: len(data) // kind.itemsize * kind.itemsize], kind)
+
+
+def _last_of_each(records: Array) -> Array:
+    """The last record of each step, in the order of steps."""
+    _, at = np.unique(records["step"][::-1], return_index=True)
+    return records[len(records) - 1 - at]
+
+
+@dataclass(frozen=True)
+class History:
+    """A monitored training: measures over steps, losses, bounds and events.
+
+    ``history["entropy"]`` is (observations, heads of all layers); ``curve("entropy", 4, 7)`` one
+    head's over ``history.steps``.
+    """
+
+    about: About
+    steps: Array
+    table: Array  # (observations, measures, heads)
+    all_steps: Array
+    losses: Array
+    bounds: Array  # (steps, layers)
+    events: tuple[dict[str, Any], ...] = ()
+    folder: str = ""
+
+    @classmethod
+    def load(cls, folder: str | Path) -> History:
+        """Read a folder, of a training that is over, still runs, or was killed."""
+        about = About.read(folder)
+        observed = _last_of_each(_records(Path(folder) / OBSERVED, about.observed_type))
+        every = _last_of_each(_records(Path(folder) / STEPS, about.step_type))
+        events = tuple(_read_events(Path(folder) / EVENTS))
+        return cls(about, observed["step"], observed["measures"], every["step"], every["loss"],
+                   every["bound"], events, str(folder))  # fmt: skip
+
+    def __getitem__(self, measure: str) -> Array:
+        if measure not in self.about.measures:
+            listed = ", ".join(self.about.measures)
+            raise ArgumentError(f"measure must be one of {listed}, got {measure!r}.")
+        return self.table[:, self.about.measures.index(measure)]
+
+    def layer(self, measure: str, index: int) -> Array:
+        """A measure of the heads of one layer, by its place in ``about.layers``."""
+        starts = self.about.starts
+        return self[measure][:, starts[index] : starts[index + 1]]
+
+    def curve(self, measure: str, layer: int, head: int, part: str | None = None) -> Array:
+        """A measure of one head over the observed steps."""
+        for index, found in enumerate(self.about.layers):
+            if found.layer == layer and part in (None, found.part):
+                if not 0 <= head < found.heads:
+                    raise ArgumentError(f"head must be 0-{found.heads - 1}, got {head}.")
+                return self.layer(measure, index)[:, head]
+        raise ArgumentError(f"layer must be one of {', '.join(map(str, self.about.layers))}.")
+
+    @cached_property
+    def alerts(self) -> list[dict[str, Any]]:
+        return [event for event in self.events if event["kind"] == "alert"]
+
+    def to_dict(self) -> dict[str, Any]:
+        """All numbers, as JSON takes them: None where one is not known."""
+        table = {name: finite_or_none(self[name]) for name in self.about.measures}
+        return {
+            "about": asdict(self.about),
+            "steps": self.steps.tolist(),
+            "measures": table,
+            "all_steps": self.all_steps.tolist(),
+            "losses": finite_or_none(self.losses),
+            "bounds": finite_or_none(self.bounds),
+            "events": list(self.events),
+        }
+
+    def to_pandas(self) -> Any:
+        """A row for each observed step and head, a column for each measure."""
+        try:
+            import pandas
+        except ImportError:
+            raise ArgumentError(
+                "to_pandas needs pandas, not installed here: pip install pandas."
+            ) from None
+        about = self.about
+        names = [(x.part, x.layer, h) for x in about.layers for h in range(x.heads)]
+        steps, heads = len(self.steps), len(names)
+        columns: dict[str, Any] = {"step": np.repeat(self.steps, heads)}
+        for at, name in enumerate(("part", "layer", "head")):
+            columns[name] = [x[at] for x in names] * steps
+        columns |= {name: self[name].reshape(-1) for name in about.measures}
+        return pandas.DataFrame(columns)
+
+
+def _read_events(path: Path) -> Iterator[dict[str, Any]]:
+    """Whole lines of the events; a torn last one is left out."""
+    if not path.exists():
+        return
+    for line in path.read_text(encoding="utf-8", errors="replace").split("\n"):
+        try:
+            event = json.loads(line)
+        except ValueError:
+            continue
+        if isinstance(event, dict) and {"kind", "step"} <= event.keys():
+            yield event
+
+
+def finite_or_none(numbers: Array) -> list[Any]:
+    """Numbers as lists, None where one is nan or infinite.
+
+    >>> finite_or_none(np.array([1.0, np.nan]))
+    [1.0, None]
+    """
+    objects = numbers.astype(object)
+    objects[~np.isfinite(numbers)] = None
+    listed: list[Any] = objects.tolist()
+    return listed
+
+
+def measure_table(found: dict[str, Array], names: Sequence[str]) -> Array:
+    """Measures (h) as one table (measure, head)."""
+    return np.stack([found[name] for name in names]).astype(np.float32)

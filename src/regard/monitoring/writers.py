@@ -1,0 +1,202 @@
+"""Where a monitor's numbers go: a folder, TensorBoard, W&B, MLflow, or any function."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+
+from regard.errors import ArgumentError
+from regard.monitoring.alerts import Alert, alert_fields
+from regard.monitoring.folder import About, FolderWriter, measure_table
+from regard.typing import Array
+
+
+@dataclass(frozen=True)
+class Health:
+    """One observation: every measure of every head, in the order of the layers.
+
+    ``health["entropy"]`` is (heads of all layers); ``health.layer("entropy", 4)`` those of one.
+    """
+
+    step: int
+    about: About
+    measures: dict[str, Array]
+    loss: float | None = None
+    alerts: tuple[Alert, ...] = ()
+
+    def __getitem__(self, measure: str) -> Array:
+        if measure not in self.measures:
+            listed = ", ".join(self.measures)
+            raise ArgumentError(f"measure must be one of {listed}, got {measure!r}.")
+        return self.measures[measure]
+
+    def layer(self, measure: str, index: int) -> Array:
+        starts = self.about.starts
+        return self[measure][starts[index] : starts[index + 1]]
+
+    def scalars(self) -> Iterator[tuple[str, float]]:
+        """Names and numbers for a logger: each measure of each layer, its extreme or its mean."""
+        for name in self.measures:
+            reduce = EXTREMES.get(name, np.nanmean)
+            for index, layer in enumerate(self.about.layers):
+                numbers = self.layer(name, index)
+                if np.isfinite(numbers).any():
+                    yield f"attention/{name}/{layer.part}_{layer.layer}", float(reduce(numbers))
+
+    def image(self, measure: str) -> Array:
+        """Layers x heads as numbers from 0 to 1, nan where a layer has fewer heads."""
+        starts, widest = self.about.starts, max(layer.heads for layer in self.about.layers)
+        picture = np.full((len(self.about.layers), widest), np.nan)
+        for index, layer in enumerate(self.about.layers):
+            picture[index, : layer.heads] = self[measure][starts[index] : starts[index + 1]]
+        low, high = np.nanmin(picture), np.nanmax(picture)
+        return (picture - low) / (high - low) if high > low else picture * 0
+
+
+EXTREMES: dict[str, Callable[[Array], Any]] = {
+    "score": np.nanmax, "bound": np.nanmax, "min_entropy": np.nanmin,
+}  # fmt: skip
+
+
+class Writer(Protocol):
+    """A place that takes observations; ``step`` comes for every step, with each layer's bound."""
+
+    def begin(self, about: About) -> None:
+        """What the numbers are about, before the first."""
+
+    def observed(self, health: Health) -> None:
+        """The measures of an observed step."""
+
+    def step(self, step: int, loss: float | None, bounds: Array) -> None:
+        """A step's loss and the largest log-sum-exp of each layer."""
+
+    def alert(self, alert: Alert) -> None:
+        """An alert."""
+
+    def close(self) -> None:
+        """Nothing follows."""
+
+
+class NoWriter:
+    """A writer that writes nothing; others override what they have a place for."""
+
+    def begin(self, about: About) -> None:
+        """Nothing to write."""
+
+    def observed(self, health: Health) -> None:
+        """Nothing to write."""
+
+    def step(self, step: int, loss: float | None, bounds: Array) -> None:
+        """Nothing to write."""
+
+    def alert(self, alert: Alert) -> None:
+        """Nothing to write."""
+
+    def close(self) -> None:
+        """Nothing to close."""
+
+
+class ToFolder(NoWriter):
+    """Appends to a folder, which ``regard monitor`` and ``regard open`` read."""
+
+    def __init__(self, folder: FolderWriter) -> None:
+        self.folder = folder
+
+    def begin(self, about: About) -> None:
+        last = self.folder.last_step
+        self.folder.begin(about)
+        if last is not None:
+            self.folder.event("resumed", last)
+
+    def observed(self, health: Health) -> None:
+        table = measure_table(health.measures, health.about.measures)
+        self.folder.observed(health.step, table)
+
+    def step(self, step: int, loss: float | None, bounds: Array) -> None:
+        self.folder.step(step, np.nan if loss is None else loss, bounds)
+
+    def alert(self, alert: Alert) -> None:
+        self.folder.event("alert", alert.step, **alert_fields(alert))
+
+    def close(self) -> None:
+        self.folder.close()
+
+
+class ToTensorBoard(NoWriter):
+    """A SummaryWriter: scalars of each layer, an image of layers x heads for each measure."""
+
+    def __init__(self, writer: Any) -> None:
+        self.writer = writer
+
+    def observed(self, health: Health) -> None:
+        for name, number in health.scalars():
+            self.writer.add_scalar(name, number, health.step)
+        for name in health.measures:
+            if np.isfinite(health[name]).any():
+                picture = np.nan_to_num(health.image(name)).astype(np.float32)
+                large = picture.repeat(8, axis=0).repeat(8, axis=1)[None]
+                self.writer.add_image(f"attention/{name}", large, health.step, dataformats="CHW")
+
+    def alert(self, alert: Alert) -> None:
+        self.writer.add_text("attention/alerts", str(alert), alert.step)
+
+    def close(self) -> None:
+        self.writer.flush()
+
+
+class ToWandb(NoWriter):
+    """A run of W&B: ``run.log({name: number}, step=...)``."""
+
+    def __init__(self, run: Any) -> None:
+        self.run = run
+
+    def observed(self, health: Health) -> None:
+        self.run.log(dict(health.scalars()), step=health.step)
+
+    def alert(self, alert: Alert) -> None:
+        self.run.alert(title=f"attention: {alert.rule}", text=str(alert))
+
+
+class ToMlflow(NoWriter):
+    """The module mlflow: ``mlflow.log_metrics({name: number}, step=...)`` of the active run."""
+
+    def __init__(self, mlflow: Any) -> None:
+        self.mlflow = mlflow
+
+    def observed(self, health: Health) -> None:
+        self.mlflow.log_metrics(dict(health.scalars()), step=health.step)
+
+    def alert(self, alert: Alert) -> None:
+        self.mlflow.set_tag(f"attention.{alert.rule}", str(alert))
+
+
+class ToFunction(NoWriter):
+    """A function of one observation."""
+
+    def __init__(self, function: Callable[[Health], Any]) -> None:
+        self.function = function
+
+    def observed(self, health: Health) -> None:
+        self.function(health)
+
+
+def writer_to(to: Any) -> Writer:
+    """The writer for a folder, a logger of one of the known kinds, or a function."""
+    if isinstance(to, str | Path):
+        return ToFolder(FolderWriter(to))
+    if hasattr(to, "add_scalar") and hasattr(to, "add_image"):
+        return ToTensorBoard(to)
+    if hasattr(to, "log_metrics") and hasattr(to, "set_tag"):
+        return ToMlflow(to)
+    if hasattr(to, "log") and hasattr(to, "alert"):
+        return ToWandb(to)
+    if callable(to):
+        return ToFunction(to)
+    raise ArgumentError(
+        "to must be a folder, a SummaryWriter, a run of W&B, the module mlflow, or a function of "
+        f"an observation, got {to!r:.200}."
+    )

@@ -1,0 +1,199 @@
+"""regard.watch(model, on_step=f): the facts of every forward, given to a function as it ends.
+
+The same source of attention, forward by forward, feeds the monitor of a training.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager, ExitStack
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from regard.errors import ArgumentError, count
+from regard.typing import Array
+from regard.watcher.capture.events import AttentionEvent
+from regard.watcher.capture.modules import attach_hook, in_backward, uncompiled
+from regard.watcher.capture.observation import observe_part
+from regard.watcher.capture.operators import (
+    OUTSIDE,
+    OperatorSource,
+    as_call,
+    event_segment,
+    part_name,
+    with_finite_numbers,
+)
+from regard.watcher.capture.runs import LayerKey
+from regard.watcher.options import Options
+
+if TYPE_CHECKING:
+    from types import TracebackType
+
+    from regard.engine.observation import Observation
+
+
+class LocatedAttention(OperatorSource):
+    """Attentions of a model as they run, each with its layer, given to a function.
+
+    Nothing is recorded. ``modules_of_layers`` are the modules that called them, with the number of
+    the call among those of the module in one forward.
+    """
+
+    def __init__(
+        self, model: Any, options: Options, found: Callable[[LayerKey, AttentionEvent], None]
+    ) -> None:
+        super().__init__(model, options)
+        self.found = found
+        self.modules_of_layers: dict[LayerKey, tuple[Any, int]] = {}
+
+    def take(self, event: AttentionEvent) -> None:
+        if not self.modules.inside:
+            return
+        layer_key = self.layer(event)
+        if self.options.watches(layer_key.layer):
+            self.found(layer_key, event)
+
+    def layer(self, event: AttentionEvent) -> LayerKey:
+        """The layer of an attention, by the path of its module and its number there."""
+        if self._forward != self.modules.forwards:
+            self._forward = self.modules.forwards
+            self._numbers = Counter()
+        path = self.modules.path or OUTSIDE
+        site = path, self._numbers[path]
+        self._numbers[path] += 1
+        if site not in self._layers:
+            call = as_call(event, self.modules)
+            part = part_name(path, call, event)
+            if part == "encoder" and self._continues(call):
+                part = "decoder"
+            layer = sum(key.part == part for key in self._layers.values())
+            self._layers[site] = LayerKey(part, layer)
+            self.modules_of_layers[self._layers[site]] = self.modules.module, site[1]
+        return self._layers[site]
+
+
+@dataclass(frozen=True)
+class Step:
+    """The attention of one forward: an observation of its queries in every layer.
+
+    ``step[4]`` or ``step["decoder", 4]`` is one, with all leading axes (b, h): ``logsumexp`` and
+    ``entropy`` (b, h, q), ``top(k)``, ``received`` (b, h, k), ``row`` and ``tile``. On a GPU facts
+    stay there, and the host waits for it when one is read.
+    """
+
+    number: int
+    layers: Mapping[LayerKey, Observation] = field(repr=False)
+    spans: Mapping[str, tuple[int, int]] = field(default_factory=dict, repr=False)
+
+    def __getitem__(self, layer: int | tuple[str, int]) -> Observation:
+        wanted = layer if isinstance(layer, tuple) else None
+        for key, seen in self.layers.items():
+            if key == wanted or (wanted is None and key.layer == layer):
+                return seen
+        listed = ", ".join(f"{part!r}, {number}" for part, number in self.layers)
+        raise ArgumentError(f"layer must be one of {listed}, got {layer!r}.")
+
+    def __len__(self) -> int:
+        return len(self.layers)
+
+    @property
+    def keys(self) -> int:
+        """Keys that the last query of this forward could see, in the layer that has most."""
+        return max((seen.keys for seen in self.layers.values()), default=0)
+
+    def weights(self, rows: int = 1) -> Array:
+        """The weights of the last ``rows`` queries, (layers, b, h, rows, k).
+
+        Keys that a layer does not have, as behind the window of a sliding cache, get 0.
+        """
+        tiles = [_last_rows(seen, rows) for seen in self.layers.values()]
+        keys = max(tile.shape[-1] for tile in tiles)
+        return np.stack(
+            [np.pad(x, [(0, 0)] * (x.ndim - 1) + [(keys - x.shape[-1], 0)]) for x in tiles]
+        )
+
+    def share(self, span: str | tuple[int, int] | slice) -> Array:
+        """The weight of the last query on a span of keys, (layers, b, h).
+
+        Parameters
+        ----------
+        span : the name of one of the block's spans, or (start, stop) in tokens.
+        """
+        if isinstance(span, str):
+            if span not in self.spans:
+                known = ", ".join(map(repr, self.spans)) or "none"
+                raise ArgumentError(f"span must be one of the block's, {known}, got {span!r}.")
+            span = self.spans[span]
+        where = span if isinstance(span, slice) else slice(*span)
+        summed: Array = self.weights()[..., 0, where].sum(axis=-1)
+        return summed
+
+    def __repr__(self) -> str:
+        return f"Step({self.number}: {count(len(self), 'layer')}, {count(self.keys, 'key')})"
+
+
+def _last_rows(seen: Observation, rows: int) -> Array:
+    """Weights (b, h, rows, k) of the last queries."""
+    first = max(0, seen.queries - rows)
+    tile: Array = seen.tile(slice(first, seen.queries), slice(0, seen.keys))
+    return tile.reshape(-1, *tile.shape[-3:]) if tile.ndim != 4 else tile
+
+
+class SteppedBlock(AbstractContextManager["SteppedBlock"]):
+    """The block of ``with regard.watch(model, on_step=f):``; ``number`` counts its forwards.
+
+    Nothing is recorded: what ``f`` does not keep of a step is freed.
+    """
+
+    def __init__(self, model: Any, options: Options, on_step: Callable[[Step], Any]) -> None:
+        self.model, self.options, self.on_step = model, options, on_step
+        self.number = 0
+        self._layers: dict[LayerKey, Observation] = {}
+        self._stack = ExitStack()
+
+    def __enter__(self) -> SteppedBlock:
+        source = LocatedAttention(self.model, self.options, self._observe)
+        self._source = source
+        with ExitStack() as stack:
+            stack.enter_context(uncompiled())
+            stack.callback(attach_hook(self.model, "forward", self._end))
+            stack.enter_context(source.attached())
+            self._stack = stack.pop_all()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._layers = {}
+        self._stack.close()
+
+    def _observe(self, layer_key: LayerKey, event: AttentionEvent) -> None:
+        event = with_finite_numbers(event)
+        call = as_call(event, self._source.modules)
+        queries, keys = call.query.shape[2], call.key.shape[2]
+        if not (queries and keys):
+            return
+        cached = not event.causal and self._source.modules.has_cache(queries, keys)
+        segment = event_segment(call, event, keys - queries if cached else 0)
+        self._layers[layer_key] = observe_part(call, segment, self.options, True, False, True)
+
+    def _end(self, model: Any, arguments: Any, output: Any) -> None:
+        if in_backward() or not self._layers:
+            return
+        step = Step(self.number, self._layers, self.options.spans)
+        self.number, self._layers = self.number + 1, {}
+        self.on_step(step)
+
+
+def check_on_step(model: Any, on_step: Any) -> None:
+    """Raise where a block cannot call a function after each forward."""
+    if not callable(on_step):
+        raise ArgumentError(f"on_step must be a function of a step, got {on_step!r:.200}.")
+    if model is None:
+        raise ArgumentError("on_step needs a model, whose forward is a step, got model=None.")

@@ -1,0 +1,122 @@
+"""The folder of a training: appended to, torn, killed, gone on from."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from tests.helpers.small_training import Attention, Model, Training, batch, louder
+
+import regard
+from regard.errors import ArgumentError, FileError
+from regard.monitoring.folder import EVENTS, OBSERVED, STEPS, History
+
+
+def train(folder, steps, model=None, **options):
+    training = Training(model or louder(Model(), 1, 60))
+    options = {"every": 2, "threshold": 5.0, "on_alert": "log", "on_error": "raise"} | options
+    with regard.monitor(training.model, to=folder, **options) as monitor:
+        for _ in range(steps):
+            training.step(batch(monitor.step))
+
+
+def test_a_resumed_training_goes_on_in_its_folder(tmp_path):
+    train(tmp_path, 3)
+    train(tmp_path, 3)
+    history = History.load(tmp_path)
+    assert history.all_steps.tolist() == list(range(6))
+    # Step 3 is observed too: a monitor looks at its first step to find the layers.
+    assert history.steps.tolist() == [0, 2, 3, 4]
+    assert [(x["kind"], x["step"]) for x in history.events if x["kind"] != "alert"] == [
+        ("resumed", 2)
+    ]
+
+
+def test_steps_that_are_run_again_count_once(tmp_path):
+    train(tmp_path, 4)
+    before = History.load(tmp_path)
+    train(tmp_path, 4, model=louder(Model(), 1, 30), step=2)
+    history = History.load(tmp_path)
+    assert history.all_steps.tolist() == list(range(6))
+    assert np.array_equal(history["score"][0], before["score"][0])
+    assert not np.array_equal(history["score"][1], before["score"][1])
+
+
+@pytest.mark.parametrize("name", [OBSERVED, STEPS, EVENTS])
+@pytest.mark.parametrize("left", [1, 5])
+def test_a_torn_last_record_is_dropped_and_writing_goes_on(tmp_path, name, left):
+    train(tmp_path, 3)
+    before, path = History.load(tmp_path), tmp_path / name
+    whole = path.read_bytes()
+    size = len(whole.splitlines(keepends=True)[-1]) if name == EVENTS else None
+    kinds = {OBSERVED: before.about.observed_type, STEPS: before.about.step_type}
+    size = size or kinds[name].itemsize
+    os.truncate(path, len(whole) - size + left)
+    torn = History.load(tmp_path)
+    counts = (len(torn.steps), len(torn.all_steps), len(torn.events))
+    full = (len(before.steps), len(before.all_steps), len(before.events))
+    assert sum(full) - sum(counts) == 1
+    train(tmp_path, 4, threshold=4.0, step=3)
+    after = History.load(tmp_path)
+    assert after.all_steps[-1] == 6
+    assert np.isfinite(after["entropy"]).all()
+    assert len(after.events) > len(torn.events)
+    for line in (tmp_path / EVENTS).read_text().splitlines()[-2:]:
+        json.loads(line)
+    resumed = [x for x in after.events if x["kind"] == "resumed"]
+    assert len(resumed) == 1
+
+
+KILLED = """
+import sys
+from tests.helpers.small_training import Model, Training, batch
+import regard
+training = Training(Model())
+monitor = regard.monitor(training.model, every=2, to=sys.argv[1], on_error="raise")
+for number in range(10**6):
+    training.step(batch(number))
+    if number == 20:
+        print("killed from here on", flush=True)
+"""
+
+
+def test_kill_9_loses_the_last_step_at_most(tmp_path):
+    command = [sys.executable, "-c", KILLED, str(tmp_path)]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+    assert process.stdout.readline() == "killed from here on\n"
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    process.stdout.close()
+    history = History.load(tmp_path)
+    steps = history.all_steps
+    assert steps[-1] >= 20
+    assert steps.tolist() == list(range(len(steps)))
+    assert steps[-1] - history.steps[-1] <= 2
+    assert np.isfinite(history["entropy"]).all()
+
+
+def test_another_model_is_refused_a_folder_that_has_one(tmp_path):
+    train(tmp_path, 1)
+    with pytest.raises(ArgumentError, match="to must be a new folder for another model"):
+        train(tmp_path, 1, model=Model(layers=3))
+
+
+def test_a_folder_that_is_none_is_named(tmp_path):
+    with pytest.raises(FileError, match=r"must be the folder of a monitored training"):
+        History.load(tmp_path)
+
+
+def test_curves_by_layer_and_head(tmp_path):
+    train(tmp_path, 3, model=Model(Attention))
+    history = History.load(tmp_path)
+    assert np.array_equal(history.curve("entropy", 1, 2), history["entropy"][:, 6])
+    with pytest.raises(ArgumentError, match="head must be 0-3, got 4"):
+        history.curve("entropy", 0, 4)
+    with pytest.raises(ArgumentError, match="measure must be one of"):
+        history["joy"]
+    table = history.to_pandas()
+    row = table[(table.step == 2) & (table.layer == 1) & (table["head"] == 2)]
+    assert row.entropy.item() == history.curve("entropy", 1, 2)[1]

@@ -1,0 +1,183 @@
+"""Measures of every head against their definitions in float64, from stored scores."""
+
+import numpy as np
+import pytest
+import torch
+from tests.helpers.small_training import (
+    Attention,
+    HandwrittenAttention,
+    Model,
+    Training,
+    batch,
+    louder,
+    reference,
+    stored_scores,
+)
+
+import regard
+from regard.errors import ArgumentError
+from regard.monitoring.certificate import lower_bound
+from regard.monitoring.health import MEASURES
+
+# The model computes in float32: a score is a dot product of four features of inputs with an error
+# of some 16 roundings, and a measure is a mean of smooth functions of scores.
+TOLERANCE = {"rtol": 64 * 2**-24, "atol": 64 * 2**-24}
+SEEN_IN_WEIGHTS = set(MEASURES) - {"query_norm", "key_norm"}  # a program keeps no query by hand
+
+
+def observed(training, *batches, **options):
+    """What a monitor tells of one step."""
+    seen = []
+    with regard.monitor(training.model, to=seen.append, on_error="raise", **options):
+        training.step(*batches)
+    return seen[0]
+
+
+@pytest.mark.parametrize("times", [1, 50], ids=["quiet", "loud"])
+def test_every_measure_equals_its_definition(times):
+    training = Training(louder(Model(), 1, times))
+    expected = reference(training.model, batch())
+    health = observed(training)
+    assert set(expected) == set(health.measures) == set(MEASURES)
+    for name, numbers in expected.items():
+        # Scores of 50 times the size carry 50 times the error.
+        rtol, atol = TOLERANCE["rtol"] * times, TOLERANCE["atol"] * times
+        np.testing.assert_allclose(health[name], numbers, rtol=rtol, atol=atol, err_msg=name)
+
+
+def test_measures_of_attention_written_by_hand():
+    training = Training(Model(HandwrittenAttention))
+    expected = reference(training.model, batch())
+    with_bound = observed(training, batch())
+    for name in SEEN_IN_WEIGHTS - {"bound", "score"}:
+        np.testing.assert_allclose(with_bound[name], expected[name], **TOLERANCE, err_msg=name)
+    for name in set(MEASURES) - SEEN_IN_WEIGHTS:
+        assert np.isnan(with_bound[name]).all()
+
+
+def test_scores_of_attention_written_by_hand_from_the_second_step_on():
+    training, seen = Training(Model(HandwrittenAttention)), []
+    with regard.monitor(training.model, every=1, to=seen.append, on_error="raise"):
+        training.step()
+        expected = reference(training.model, batch())
+        training.step()
+    np.testing.assert_allclose(seen[1]["score"], expected["score"], **TOLERANCE)
+
+
+def test_micro_batches_of_a_step_are_merged():
+    training = Training(Model())
+    batches = [batch(1), batch(2), batch(3)]
+    expected = reference(training.model, torch.cat(batches))
+    health = observed(training, *batches)
+    for name, numbers in expected.items():
+        np.testing.assert_allclose(health[name], numbers, **TOLERANCE, err_msg=name)
+
+
+def test_a_sample_of_rows_is_seeded_and_counts_those_rows_only():
+    model, ids_bt = Model(), batch(tokens=40)
+    first, again, other = (
+        observed(Training(model, rate=0.0), ids_bt, rows=8, seed=seed) for seed in (3, 3, 4)
+    )
+    assert np.array_equal(first["entropy"], again["entropy"])
+    assert not np.array_equal(first["entropy"], other["entropy"])
+    rows = np.sort(np.random.default_rng([3, 0, 40]).choice(40, 8, replace=False))
+    weights = [x[0].softmax(-1)[:, :, rows] for x in stored_scores(model, ids_bt)]
+    expected = torch.cat([torch.special.entr(x).sum(-1).mean((0, 2)) for x in weights])
+    np.testing.assert_allclose(first["entropy"], expected, **TOLERANCE)
+
+
+def test_the_bound_holds_from_both_sides():
+    training = Training(louder(Model(), 0, 20))
+    health = observed(training)
+    assert (health["score"] <= health["bound"]).all()
+    for score, bound in zip(health["score"], health["bound"], strict=True):
+        assert lower_bound(bound, keys=7) <= score
+
+
+THRESHOLD = 5.0
+
+
+@pytest.mark.parametrize("attention", [Attention, HandwrittenAttention])
+def test_max_scores_equal_the_stored_ones_above_the_threshold(attention):
+    training = Training(louder(Model(attention), 1, 60))
+    monitor = regard.monitor(
+        training.model, every=10**6, step=1, threshold=THRESHOLD, on_alert="log", on_error="raise"
+    )
+    with monitor:
+        training.step()  # the first forward is always observed
+        monitor.max_scores()
+        expected = np.full(8, -np.inf)
+        for number in range(3):
+            expected = np.maximum(expected, reference(training.model, batch(number))["score"])
+            training.step(batch(number))
+        found = monitor.max_scores()
+    numbers = torch.cat([found["layers.0"], found["layers.1"]]).numpy()
+    loud = expected > THRESHOLD
+    assert loud[4:].any()
+    assert not loud[:4].any()
+    # Scores are 60 times those of the tolerance above.
+    np.testing.assert_allclose(numbers[loud], expected[loud], rtol=60 * 64 * 2**-24)
+    assert (numbers[~loud] <= THRESHOLD).all()
+    assert (numbers[~loud] >= expected[~loud] - 1e-4).all()
+
+
+def test_max_scores_begin_anew_with_every_call():
+    training = Training(louder(Model(), 1, 60), rate=0.0)
+    monitor = regard.monitor(training.model, threshold=THRESHOLD, on_alert="log", on_error="raise")
+    with monitor:
+        training.step()
+        before = monitor.max_scores()["layers.1"]
+        louder(training.model, 1, 1 / 60)
+        training.step()
+        assert (monitor.max_scores()["layers.1"] < before).all()
+        assert monitor.max_scores() == {}
+
+
+def test_max_scores_below_the_threshold_of_the_monitor_are_refused():
+    monitor = regard.monitor(Model(), threshold=50.0)
+    with monitor, pytest.raises(ArgumentError, match="at least the monitor's, 50, got 20"):
+        monitor.max_scores(threshold=20)
+
+
+def test_heads_below_the_threshold_cost_nothing(monkeypatch):
+    from regard.monitoring import certificate
+
+    asked = []
+    exact = certificate.largest_scores
+    monkeypatch.setattr(
+        certificate, "largest_scores", lambda *x: (asked.append(x[2]), exact(*x))[1]
+    )
+    training = Training(louder(Model(), 1, 60), rate=0.0)
+    with regard.monitor(training.model, threshold=THRESHOLD, on_alert="log", on_error="raise"):
+        for _ in range(3):
+            training.step()
+    loud = np.flatnonzero(reference(training.model, batch())["bound"] > THRESHOLD)
+    assert asked == [[head - 4 for head in loud]] * 3
+
+
+def test_kernels_for_a_gpu_give_the_same_numbers_under_the_interpreter():
+    pytest.importorskip("triton", reason="needs triton")
+    from regard.engine.gpu import health as gpu
+    from regard.monitoring.health import sums_in_chunks
+    from regard.watcher.capture.events import AttentionEvent
+
+    generator = torch.Generator().manual_seed(0)
+    query = 3 * torch.randn(2, 4, 70, 16, generator=generator)
+    key = 3 * torch.randn(2, 2, 70, 16, generator=generator)
+    wide = key.repeat_interleave(2, 1).double()
+    scores = query.double() @ wide.transpose(-1, -2) / 4
+    for rows in (None, torch.tensor([0, 1, 33, 69], dtype=torch.int32)):
+        event = AttentionEvent(query=query, key=key, causal=True)
+        expected = sums_in_chunks(event, 0.25, rows)
+        hidden = torch.ones(70, 70, dtype=torch.bool).triu(1)
+        total = scores.masked_fill(hidden, -torch.inf).logsumexp(-1).float()
+        found = gpu.row_sums(query, key, total, scale=0.25, causal=True, rows=rows)
+        for ours, theirs in zip(found, expected, strict=True):
+            # Scores of up to 60 in float32: their error is the relative error of a weight.
+            torch.testing.assert_close(ours, theirs, rtol=60 * 16 * 2**-24, atol=1e-3)
+    largest = torch.full((4,), -torch.inf)
+    bound = torch.tensor([9.0, 0.0, 9.0, 0.0])
+    gpu.join_largest(query, key, bound, largest, threshold=1.0, scale=0.25, causal=True)
+    exact = scores.masked_fill(hidden, -torch.inf).amax((0, 2, 3)).float()
+    torch.testing.assert_close(largest[[0, 2]], exact[[0, 2]], rtol=16 * 2**-24, atol=0)
+    assert (largest[[1, 3]] == -torch.inf).all()

@@ -1,0 +1,364 @@
+"""A training under observation: nothing of it changes, and nothing of the monitor can end it."""
+
+import copy
+import gc
+import logging
+import weakref
+
+import numpy as np
+import pytest
+import torch
+from tests.helpers.small_training import (
+    HandwrittenAttention,
+    Model,
+    Training,
+    batch,
+    loss_of,
+    louder,
+    reference,
+)
+
+import regard
+from regard.errors import ArgumentError
+from regard.monitoring.alerts import AlertError
+
+
+def gradients(model):
+    return [x.grad.clone() for x in model.parameters()]
+
+
+def run(model, steps=3, **options):
+    """Losses, gradients and weights of a training with a monitor, or without one."""
+    training, losses = Training(model), []
+    monitor = regard.monitor(model, on_error="raise", **options) if options else None
+    for number in range(steps):
+        losses.append(training.step(batch(number)))
+    if monitor is not None:
+        monitor.close()
+    return [torch.stack(losses), *gradients(model), *(x.detach() for x in model.parameters())]
+
+
+@pytest.mark.parametrize("attention", [None, HandwrittenAttention], ids=["fused", "by hand"])
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"every": 1},
+        {"every": 1, "rows": 3},
+        {"every": 2, "threshold": 1e-3, "on_alert": "log"},
+        {"every": 1, "probe": batch(9)},
+    ],
+    ids=str,
+)
+def test_loss_gradients_and_weights_are_equal_to_the_bit(attention, options):
+    made = Model() if attention is None else Model(attention)
+    plain = run(copy.deepcopy(made))
+    watched = run(made, **options)
+    assert all(torch.equal(a, b) for a, b in zip(plain, watched, strict=True))
+
+
+def test_dropout_draws_the_same_numbers_beside_a_probe():
+    def trained(**options):
+        torch.manual_seed(3)
+        model = torch.nn.TransformerEncoderLayer(8, 2, 16, dropout=0.5, batch_first=True)
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        if options:
+            regard.monitor(model, on_error="raise", **options)
+        for _ in range(3):
+            model(torch.ones(1, 4, 8)).square().mean().backward()
+            optimizer.step()
+        return [x.detach() for x in model.parameters()]
+
+    plain, probed = trained(), trained(every=1, probe=torch.ones(1, 4, 8))
+    assert all(torch.equal(a, b) for a, b in zip(plain, probed, strict=True))
+
+
+def test_only_every_so_many_steps_are_observed_and_every_step_is_bounded(tmp_path):
+    training = Training(Model())
+    with regard.monitor(training.model, every=3, to=tmp_path / "run", on_error="raise") as monitor:
+        for number in range(7):
+            expected = reference(training.model, batch(number))["bound"]
+            training.step(batch(number))
+        history = monitor.history()
+    assert history.steps.tolist() == [0, 3, 6]
+    assert history.all_steps.tolist() == list(range(7))
+    by_layer = expected.reshape(2, 4).max(axis=1)
+    np.testing.assert_allclose(history.bounds[-1], by_layer, rtol=64 * 2**-24)
+    assert len(monitor.to_pandas()) == 3 * 8
+
+
+def test_the_loss_is_taken_from_the_output_or_logged():
+    class WithLoss(Model):
+        def forward(self, ids_bt):
+            return {"loss": super().forward(ids_bt).square().mean()}
+
+    model, seen = WithLoss(), []
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    with regard.monitor(model, every=1, to=seen.append, on_error="raise") as monitor:
+        loss = model(batch())["loss"]
+        loss.backward()
+        optimizer.step()
+        model(batch())["loss"].backward()
+        monitor.log(loss=2.5)
+        optimizer.step()
+    assert seen[0].loss == pytest.approx(loss.item())
+    assert seen[1].loss == 2.5
+
+
+def test_a_probe_sees_the_same_batch_every_time_and_leaves_modes_alone():
+    seen, training = [], Training(Model(), rate=0.0)
+    training.model.layers[1].eval()
+    with regard.monitor(training.model, every=2, probe=batch(5), to=seen.append, on_error="raise"):
+        for number in range(5):
+            training.step(batch(number))
+    assert [health.step for health in seen] == [0, 2, 4]
+    assert all(np.array_equal(x["entropy"], seen[0]["entropy"]) for x in seen)
+    expected = reference(training.model, batch(5))["entropy"]
+    np.testing.assert_allclose(seen[0]["entropy"], expected, rtol=64 * 2**-24)
+    assert training.model.training
+    assert not training.model.layers[1].training
+
+
+def test_evaluation_between_steps_is_not_part_of_them():
+    training, seen = Training(Model(), rate=0.0), []
+    expected = reference(training.model, batch(1))["entropy"]
+    with regard.monitor(training.model, every=1, to=seen.append, on_error="raise"):
+        training.model.eval()
+        training.model(batch(7))
+        training.model.train()
+        with torch.no_grad():
+            training.model(batch(8))
+        training.step(batch(1))
+    np.testing.assert_allclose(seen[0]["entropy"], expected, rtol=64 * 2**-24)
+
+
+def test_activation_checkpointing_is_counted_once():
+    seen, training = [], Training(Model(checkpointed=True))
+    expected = reference(training.model, batch())
+    with regard.monitor(training.model, every=1, to=seen.append, on_error="raise"):
+        training.step()
+    for name, numbers in expected.items():
+        np.testing.assert_allclose(seen[0][name], numbers, rtol=1e-5, atol=1e-5, err_msg=name)
+
+
+def test_autocast_is_measured_as_it_is_computed():
+    seen, training = [], Training(Model())
+    monitor = regard.monitor(training.model, every=1, to=seen.append, on_error="raise")
+    with monitor, torch.autocast("cpu", torch.bfloat16):
+        training.step()
+    expected = reference(training.model, batch())["entropy"]
+    np.testing.assert_allclose(seen[0]["entropy"], expected, rtol=2**-6)  # bf16 has 8 bits
+
+
+@pytest.fixture
+def broken(monkeypatch):
+    """A monitor whose measures fail."""
+    from regard.monitoring import monitor
+
+    def fail(*arguments, **options):
+        raise ZeroDivisionError("planted")
+
+    monkeypatch.setattr(monitor, "head_sums", fail)
+
+
+def test_an_error_inside_is_logged_once_and_the_training_goes_on(broken, caplog):
+    made = Model()
+    plain = run(copy.deepcopy(made))
+    training = Training(made)
+    with caplog.at_level(logging.ERROR), regard.monitor(made, every=1) as monitor:
+        losses = torch.stack([training.step(batch(number)) for number in range(3)])
+    assert torch.equal(losses, plain[0])
+    assert [x.message for x in caplog.records] == [
+        "regard.monitor failed and stops; the training goes on."
+    ]
+    assert "ZeroDivisionError: planted" in caplog.text
+    assert monitor.failed
+    assert not any(x._forward_hooks or x._forward_pre_hooks for x in made.modules())
+
+
+def test_an_error_inside_is_raised_where_that_is_asked_for(broken):
+    training = Training(Model())
+    monitor = regard.monitor(training.model, on_error="raise")
+    with pytest.raises(ZeroDivisionError, match="planted"), monitor:
+        training.step()
+
+
+def test_an_error_in_the_function_of_alerts_does_not_end_the_training(caplog):
+    def fail(alert):
+        raise ZeroDivisionError("planted")
+
+    training = Training(louder(Model(), 1, 60))
+    with regard.monitor(training.model, every=1, threshold=5.0, on_alert=fail) as monitor:
+        training.step()
+        training.step()
+    assert "ZeroDivisionError: planted" in caplog.text
+    assert monitor.failed
+
+
+def test_a_full_disk_does_not_end_the_training(tmp_path, monkeypatch, caplog):
+    import os
+
+    training = Training(Model())
+    monitor = regard.monitor(training.model, every=1, to=tmp_path / "run")
+    training.step()
+
+    def full(*arguments):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "write", full)
+    training.step()
+    training.step()
+    monkeypatch.undo()
+    monitor.close()
+    assert monitor.failed
+    assert "No space left on device" in caplog.text
+
+
+def test_alerts_are_raised_where_that_is_asked_for():
+    training = Training(louder(Model(), 1, 60))
+    monitor = regard.monitor(training.model, every=1, threshold=5.0, on_alert="raise")
+    sentence = "decoder layer 1, head 0: its largest score"
+    with pytest.raises(AlertError, match=sentence), monitor:
+        training.step()
+    training.step()  # the monitor has left
+
+
+def test_alerts_are_printed_to_the_error_stream(capsys):
+    training = Training(louder(Model(), 1, 60))
+    with regard.monitor(training.model, every=1, threshold=5.0) as monitor:
+        training.step()
+        training.step()
+    printed = capsys.readouterr()
+    assert printed.out == ""
+    assert printed.err.splitlines() == [f"regard: {alert}" for alert in monitor.alerts]
+
+
+def test_the_first_nan_is_named_with_the_last_healthy_step():
+    training = Training(Model(layers=3), rate=0.0)
+    with regard.monitor(training.model, every=2, on_alert="log", on_error="raise") as monitor:
+        for number in range(6):
+            if number == 4:
+                with torch.no_grad():  # head 2 of the layer
+                    training.model.layers[1].query.weight[8:12] = torch.nan
+            training.step()
+    alert = next(x for x in monitor.alerts if x.rule == "not finite")
+    assert (alert.step, alert.layer, alert.head, alert.healthy_step) == (4, 1, 2, 2)
+    assert sum(x.rule == "not finite" for x in monitor.alerts) == 1
+
+
+def test_a_moved_model_goes_on():
+    training, seen = Training(Model()), []
+    with regard.monitor(training.model, every=1, to=seen.append, on_error="raise"):
+        training.step()
+        training.model.double()
+        training.step()
+        training.model.to("cpu", torch.bfloat16)
+        training.step()
+    assert len(seen) == 3
+    assert all(np.isfinite(health["score"]).all() for health in seen)
+
+
+def test_a_compiled_model_is_said_to_be_unseen_and_trains(caplog):
+    model = Model()
+    compiled = torch.compile(model, backend="eager")
+    training = Training(model)
+    training.model = compiled
+    plain = run(copy.deepcopy(model), steps=2)
+    with regard.monitor(compiled, every=1) as monitor:
+        losses = torch.stack([training.step(batch(number)) for number in range(2)])
+    assert torch.allclose(losses, plain[0], rtol=1e-5)
+    assert not monitor.failed
+    assert len(monitor.notes) <= 1
+
+
+def test_a_compiled_model_is_seen_by_a_probe():
+    model, seen = Model(), []
+    training = Training(model, rate=0.0)
+    training.model = torch.compile(model, backend="eager")
+    options = {"every": 1, "probe": batch(4), "to": seen.append, "on_error": "raise"}
+    with regard.monitor(training.model, **options):
+        training.step()
+        training.step()
+    expected = reference(model, batch(4))["entropy"]
+    np.testing.assert_allclose(seen[1]["entropy"], expected, rtol=64 * 2**-24)
+
+
+def test_a_wrapped_model_is_seen_by_its_own_paths():
+    class Wrapper(torch.nn.Module):
+        def __init__(self, module):
+            super().__init__()
+            self.module = module
+
+        def forward(self, ids_bt):
+            return self.module(ids_bt)
+
+    training = Training(Wrapper(Model()))
+    with regard.monitor(training.model, every=1, on_error="raise") as monitor:
+        training.step()
+    assert [layer.path for layer in monitor.about.layers] == ["layers.0", "layers.1"]
+
+
+def test_a_deleted_model_is_freed_and_the_monitor_closes():
+    training = Training(Model())
+    monitor = regard.monitor(training.model, every=1, on_error="raise")
+    training.step()
+    gone = weakref.ref(training.model)
+    del training
+    gc.collect()
+    assert gone() is None
+    monitor.end_step()
+    monitor.close()
+
+
+def test_another_optimizer_does_not_end_the_step():
+    training, other, seen = Training(Model()), Training(Model()), []
+    with regard.monitor(training.model, every=1, to=seen.append, on_error="raise") as monitor:
+        loss_of(training.model, batch()).backward()
+        other.step()
+        assert monitor.step == 0
+        training.optimizer.step()
+        assert monitor.step == 1
+
+
+def test_an_interrupted_forward_leaves_nothing_behind():
+    training = Training(Model())
+    stop = [False]
+
+    def interrupt(module, arguments):
+        if stop[0]:
+            raise KeyboardInterrupt
+
+    handle = training.model.layers[1].value.register_forward_pre_hook(interrupt)
+    seen = []
+    with regard.monitor(training.model, every=1, to=seen.append, on_error="raise"):
+        training.step()
+        stop[0] = True
+        with pytest.raises(KeyboardInterrupt):
+            training.step()
+        stop[0] = False
+        training.step()
+    handle.remove()
+    from torch.utils._python_dispatch import _get_current_dispatch_mode
+
+    assert _get_current_dispatch_mode() is None
+    assert len(seen) == 2
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        ({"every": 0}, "every must be a whole number from 1 up, got 0"),
+        ({"rows": 1.5}, "rows must be a whole number from 1 up, got 1.5"),
+        ({"on_alert": "shout"}, "on_alert must be 'print', 'log', 'raise' or a function"),
+        ({"on_error": "print"}, "on_error must be 'log' or 'raise'"),
+        ({"to": 3}, "to must be a folder, a SummaryWriter"),
+        ({"entropy": -1}, "entropy must be a number above 0, or None, got -1"),
+    ],
+)
+def test_bad_arguments_are_named(options, sentence):
+    with pytest.raises(ArgumentError, match=sentence):
+        regard.monitor(Model(), **options)
+
+
+def test_a_model_must_be_a_module():
+    with pytest.raises(ArgumentError, match=r"model must be a torch\.nn\.Module, got str"):
+        regard.monitor("model")
