@@ -73,7 +73,10 @@ def test_read_and_map_show_the_same_head(page, serve, noticed, until, path):
     page.goto(f"{address}/#read?file=0")
     page.get_by_label("decoder, layer 2, head 1").click()
     page.locator(".title", has_text="layer 2, head 1").wait_for()
-    assert page.locator(".introduction h1").text_content() == "run.regard: what a watched model looked at"
+    assert (
+        page.locator(".introduction h1").text_content()
+        == "run.regard: what a watched model looked at"
+    )
     page.get_by_role("link", name="Map").click()
     page.locator(".statement", has_text="decoder layer 2, head 1").wait_for()
     page.get_by_role("link", name="Look").click()
