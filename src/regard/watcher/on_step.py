@@ -24,7 +24,6 @@ from regard.watcher.capture.operators import (
     as_call,
     event_segment,
     part_name,
-    with_finite_numbers,
 )
 from regard.watcher.capture.runs import LayerKey
 from regard.watcher.options import Options
@@ -174,7 +173,6 @@ class SteppedBlock(AbstractContextManager["SteppedBlock"]):
         self._stack.close()
 
     def _observe(self, layer_key: LayerKey, event: AttentionEvent) -> None:
-        event = with_finite_numbers(event)
         call = as_call(event, self._source.modules)
         queries, keys = call.query.shape[2], call.key.shape[2]
         if not (queries and keys):
