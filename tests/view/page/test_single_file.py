@@ -38,7 +38,7 @@ ENTRY = "lib/embedded.js"
 MODULES = {
     name: text
     for name, text in web_files().items()
-    if name.endswith(".js") and not name.startswith("survey/")
+    if name.endswith(".js") and not name.startswith(("survey/", "site/"))  # have their own entry
 }
 
 
