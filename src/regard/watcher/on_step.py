@@ -13,18 +13,22 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from regard.errors import ArgumentError, count
+from regard.errors import ArgumentError, NotFiniteError, count
 from regard.typing import Array
 from regard.watcher.capture.events import AttentionEvent
 from regard.watcher.capture.modules import attach_hook, in_backward, uncompiled
-from regard.watcher.capture.observation import observe_part
+from regard.watcher.capture.observation import (
+    given_weights,
+    observe_part,
+    observe_weights,
+    weights_with_nan,
+)
 from regard.watcher.capture.operators import (
     OUTSIDE,
     OperatorSource,
     as_call,
     event_segment,
     part_name,
-    with_finite_numbers,
 )
 from regard.watcher.capture.runs import LayerKey
 from regard.watcher.options import Options
@@ -33,6 +37,8 @@ if TYPE_CHECKING:
     from types import TracebackType
 
     from regard.engine.observation import Observation
+    from regard.watcher.capture.model_call import ModelCall
+    from regard.watcher.capture.segments import Segment
 
 
 class LocatedAttention(OperatorSource):
@@ -174,14 +180,13 @@ class SteppedBlock(AbstractContextManager["SteppedBlock"]):
         self._stack.close()
 
     def _observe(self, layer_key: LayerKey, event: AttentionEvent) -> None:
-        event = with_finite_numbers(event)
         call = as_call(event, self._source.modules)
         queries, keys = call.query.shape[2], call.key.shape[2]
         if not (queries and keys):
             return
         cached = not event.causal and self._source.modules.has_cache(queries, keys)
         segment = event_segment(call, event, keys - queries if cached else 0)
-        self._layers[layer_key] = observe_part(call, segment, self.options, True, False, True)
+        self._layers[layer_key] = _observed(call, segment, self.options)
 
     def _end(self, model: Any, arguments: Any, output: Any) -> None:
         if in_backward() or not self._layers:
@@ -189,6 +194,17 @@ class SteppedBlock(AbstractContextManager["SteppedBlock"]):
         step = Step(self.number, self._layers, self.options.spans)
         self.number, self._layers = self.number + 1, {}
         self.on_step(step)
+
+
+def _observed(call: ModelCall, segment: Segment, options: Options) -> Observation:
+    """Observation of a call, by the weights where they were given or hold nan."""
+    weights = given_weights(call, segment)
+    if weights is None:
+        try:
+            return observe_part(call, segment, options, True, False, True)
+        except NotFiniteError:
+            weights = weights_with_nan(call, segment)
+    return observe_weights(weights, segment, options)
 
 
 def check_on_step(model: Any, on_step: Any) -> None:

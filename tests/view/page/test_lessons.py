@@ -192,3 +192,7 @@ def test_what_was_measured_is_told(facts):
     roles = regard.read(tell["sentence"]).model.roles
     assert tell["accuracy"] == roles.accuracy.summary
     assert tell["caution"].startswith("Attention is evidence, not explanation")
+    figures = tell["people_right"], tell["generated_right"]
+    judge = roles.measured["judge"]
+    people, generated = judge["everyday"]["pronouns"]["it"], judge["contrast_pairs"]
+    assert figures == (people["right"], generated["right"])

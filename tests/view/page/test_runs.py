@@ -73,7 +73,10 @@ def test_read_and_map_show_the_same_head(page, serve, noticed, until, path):
     page.goto(f"{address}/#read?file=0")
     page.get_by_label("decoder, layer 2, head 1").click()
     page.locator(".title", has_text="layer 2, head 1").wait_for()
-    assert page.locator("h1").text_content() == "run.regard: what a watched model looked at"
+    assert (
+        page.locator(".introduction h1").text_content()
+        == "run.regard: what a watched model looked at"
+    )
     page.get_by_role("link", name="Map").click()
     page.locator(".statement", has_text="decoder layer 2, head 1").wait_for()
     page.get_by_role("link", name="Look").click()
@@ -95,11 +98,23 @@ def test_two_runs_side_by_side(page, serve, noticed, path, tmp_path, seen):
     page.get_by_label("Compare with", exact=True).select_option("other.regard")
     page.locator(".difference:not(:empty)").wait_for()
     assert page.text_content(".beside .title") == "Beside it: other.regard: layer 1, head 2⇄ swap"
-    assert page.text_content(".difference").startswith(f"Of what {seen.tokens[9]} gives, 0 % lies")
+    told = f"{seen.tokens[9]} puts 0 % of its attention elsewhere there."
+    assert page.text_content(".difference").startswith(told)
     page.get_by_role("button", name="swap").click()
     page.locator("h1", has_text="other.regard").wait_for()
     assert "file=1" in page.url
     assert "beside=file.0" in page.url
+
+
+def test_the_text_of_a_run_is_shaded_by_the_chosen_row(page, serve, noticed, path, seen):
+    address = serve(path)
+    noticed.homes.append(address)
+    page.goto(f"{address}/#read?file=0&layer=1&head=2&q=9")
+    page.locator(".english .shaded").first.wait_for()
+    row = open_run(path).weights({"part": "decoder", "layer": 1, "head": 2})[9]
+    shaded = page.locator(".english .shaded").all_text_contents()
+    assert shaded == [seen.tokens[k] for k in np.flatnonzero(row >= 0.005)]
+    assert page.locator(".english .asking").all_text_contents() == [seen.tokens[9]]
 
 
 def test_heads_by_what_they_do_and_tokens_one_by_one(page, serve, noticed, until, path, seen):

@@ -72,7 +72,8 @@ def test_the_scripts_hold_what_the_builder_replaces():
     files = web_files()
     assert '"regard VERSION"' in files["site/offline.js"]
     assert '["PAGE_FILES"]' in files["site/offline.js"]
-    assert build.FIRST_SENTENCE in files["read/headline.js"]
+    start, _, ending = build.FIRST_SENTENCE.rpartition(" ")
+    assert f'EXAMPLES = [\n  example("{start}", {{ {ending}: ' in files["read/examples.js"]
     assert modules_in_order(files, build.ENTRY)[-1] == build.ENTRY
     assert "eval(" not in bundle(files, build.ENTRY)
     assert parts.NUMPY.name in parts.NUMPY.address

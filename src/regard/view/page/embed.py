@@ -442,11 +442,11 @@ def address(view: str, state: Mapping[str, Any]) -> str:
     return f"#{view}" + (f"?{urlencode(fields)}" if fields else "")
 
 
-def page_with(data: Mapping[str, Any], blobs: Blobs) -> str:
-    """The explorer with these data embedded."""
+def page_with(data: Mapping[str, Any], blobs: Blobs, *, fonts: bool = True) -> str:
+    """The explorer with these data embedded, and its fonts if they are wanted."""
     return single_file(
         web_files()["page.html"],
-        style=page_style(),
+        style=page_style(fonts=fonts),
         script=_script(),
         blocks=[
             json_block("embedded", {"version": __version__, **data}),

@@ -79,10 +79,13 @@ def _shown(thing: Any, title: str) -> str:
 
 
 def _page(thing: Any) -> str:
-    """The explorer with less data than a file of its own would hold."""
+    """The explorer with less data than a file of its own would hold.
+
+    It has the reader's fonts: a notebook keeps every output, and may forbid fonts inside a page.
+    """
     blobs = Blobs()
     data = _embedded(thing, blobs)
-    return page_with(data | {"address": address(data["views"][0], {})}, blobs)
+    return page_with(data | {"address": address(data["views"][0], {})}, blobs, fonts=False)
 
 
 def _embedded(thing: Any, blobs: Blobs) -> dict[str, Any]:

@@ -104,9 +104,10 @@ def web_files() -> dict[str, str]:
 
 
 @cache
-def page_style() -> str:
+def page_style(*, fonts: bool = True) -> str:
     """The style of the explorer: fonts, the shared language of ``style.css``, then each view's."""
-    return "\n".join([*map(_font_face, FONTS), *(web_files()[name] for name in STYLES)])
+    faces = map(_font_face, FONTS) if fonts else ()
+    return "\n".join([*faces, *(web_files()[name] for name in STYLES)])
 
 
 def _font_face(font: tuple[str, str, str, str]) -> str:

@@ -40,7 +40,7 @@ from regard.view.site.parts import NUMPY, PYODIDE, PYODIDE_FILES, find_part, unp
 
 ENTRY = "site/site.js"
 STYLE = "site/site.css"
-FIRST_SENTENCE = "A dog ate the food because it was hungry"  # web/read/headline.js
+FIRST_SENTENCE = "A dog ate the food because it was hungry"  # web/read/examples.js
 STEPS = 5  # of the progress
 NODE_FAILED = "the Python files of the site could not be compiled by Node and Pyodide:"
 NOTICE = """This site distributes, each under its own licence:

@@ -193,21 +193,23 @@ def weights_with_nan(call: ModelCall, segment: Segment) -> Array:
 
 
 def observe_weights(
-    weights: Array, segment: Segment, options: Options, first: bool, records: list[LayerRecord]
+    weights: Array,
+    segment: Segment,
+    options: Options,
+    first: bool = True,
+    records: list[LayerRecord] | None = None,
 ) -> Observation:
     """Observation of weights that are at hand, whatever gave them; rows of nan see nothing.
 
     They are the scores log w of a query and key of zeros whose log-sum-exp is 0: every fact follows
     from the weights as they are, also where they sum to less than 1. What is special about them is
-    noted in the records of their sentences.
+    noted in the records of their sentences, if there are any.
     """
     nan: Array = np.asarray(np.isnan(weights).any(axis=-1))
     weights = np.where(nan[..., None], 0, weights)
     sums = weights.sum(axis=-1, dtype=np.float64)
-    for number, sentence in enumerate(segment.sentences):
-        nan_hq, sums_hq = (nan, sums) if segment.alone else (nan[number], sums[number])
-        records[sentence].nan_rows += int(nan_hq.sum())
-        records[sentence].note_sinks(float(sums_hq.min(where=sums_hq > 0, initial=1.0)))
+    if records is not None:
+        _note_weights(records, segment, nan, sums)
     with np.errstate(divide="ignore"):
         scores = np.log(weights)
     query, key = (np.zeros((*weights.shape[:-2], n, 1), scores.dtype) for n in weights.shape[-2:])
@@ -221,6 +223,13 @@ def observe_weights(
         top=options.top,
         map=options.map if first else options.map and max(weights.shape[-2:]),
     )
+
+
+def _note_weights(records: list[LayerRecord], segment: Segment, nan: Array, sums: Array) -> None:
+    for number, sentence in enumerate(segment.sentences):
+        nan_hq, sums_hq = (nan, sums) if segment.alone else (nan[number], sums[number])
+        records[sentence].nan_rows += int(nan_hq.sum())
+        records[sentence].note_sinks(float(sums_hq.min(where=sums_hq > 0, initial=1.0)))
 
 
 def check_logsumexp(call: ModelCall, segment: Segment, seen: Observation) -> None:

@@ -378,8 +378,8 @@ def tell(glance: Read, _: Read) -> Facts:
     taught = _taught(reading)
     row = taught["weights"][taught["position"]]
     best, other = _nouns_by_weight(reading, row)
-    measured = reading.model.roles.measured["pronouns"]
-    turned = reading.model.roles.measured.get("judge", {}).get("contrast_pairs", {})
+    accuracy, measured = reading.model.roles.accuracy, reading.model.roles.measured["pronouns"]
+    turned = accuracy.generated
     follows = turned.get("changed", {}).get("row turned to wrong", {}).get("gender_follows")
     return {
         **taught,
@@ -389,7 +389,9 @@ def tell(glance: Read, _: Read) -> Facts:
         "taught": bool(measured.get("taught")),
         "follows": follows or 0.0,
         "used": bool(measured.get("taught") and follows),
-        "accuracy": reading.model.roles.accuracy.summary,
+        "accuracy": accuracy.summary,
+        "people_right": accuracy.everyday.get("pronouns", {}).get("it", {}).get("right"),
+        "generated_right": accuracy.generated.get("right"),
         "french_right": measured["french_pronoun"]["right_where_genders_differ"],
         "caution": CAUTION,
         "right": 2,

@@ -4,7 +4,7 @@
 // Fields of the address: page (the scene, from 1), answer (which choice was made in it, from 1;
 // without it the question stands open, unless it was answered before: the browser keeps that).
 
-import { announce, element, problem, replace, tableHead } from "../lib/dom.js";
+import { announce, element, problem, prose, replace, tableHead } from "../lib/dom.js";
 import { describeExport, FIGURE_AXES } from "../lib/export.js";
 import { APPENDIX } from "./appendix.js";
 import { COURSE } from "./course.js";
@@ -284,6 +284,11 @@ function markAnswer({ text }, { facts, answered }) {
   announce(verdict.textContent);
 }
 
+/** @param {StageScene} scene @returns {Child} */
+function captionText({ caption }) {
+  return [caption].flat().map((one) => (typeof one === "string" ? prose(one) : one));
+}
+
 /** @param {Course} course @param {CourseScene} scene @param {boolean} [moving] */
 function drawStage(course, scene, moving = true) {
   const { page, facts, knobs } = scene;
@@ -301,7 +306,7 @@ function drawStage(course, scene, moving = true) {
   };
   const answered = Boolean(scene.answered);
   const shown = drawn.draw(facts, { width, height, answered, knobs, change });
-  const caption = element("span", null, shown.caption);
+  const caption = element("span", null, captionText(shown));
   stage.show(shown.marks, caption.textContent, moving);
   replace(course.caption, caption);
   drawKnobs(course, answered && drawn.controls ? drawn.controls(facts, knobs, change) : []);
@@ -527,7 +532,7 @@ function printedScene(course, scene) {
     element("h2", null, page.title),
     sceneWords(scene, () => {}),
     answered > 0 && paragraphs(facts, page.answer),
-    shown && [stage.root, element("p", { class: "stage-caption" }, shown.caption)],
+    shown && [stage.root, element("p", { class: "stage-caption" }, captionText(shown))],
     !shown && answered > 0 && APPENDIX[page.name]?.(facts),
   );
 }

@@ -668,11 +668,11 @@ function tellPicture(facts, view) {
   if (!view.answered) return { marks: drawn, caption: `It looks at ${rankedShares(words, row)}.` };
   /** @type {[string, number][]} */
   const measured = [
-    ["leans to the right noun", Number(facts.leans)],
-    ["turns with the ending", Number(facts.turns)],
-    ["French pronoun right", Number(facts.french_right)],
-  ];
-  if (facts.used) measured.push(["French follows a wrong row", Number(facts.follows)]);
+    ["right: people's sentences", facts.people_right],
+    ["right: generated sentences", facts.generated_right],
+    ["French pronoun right", facts.french_right],
+    ["French follows a wrong row", facts.used ? facts.follows : null],
+  ].flatMap(([name, share]) => (typeof share === "number" ? [[String(name), share]] : []));
   const names = Math.min(210, view.width * 0.48);
   return {
     marks: [

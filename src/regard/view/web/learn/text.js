@@ -1,6 +1,6 @@
 // The course's small language: {facts}, *words*, `code`. Everything ends as text.
 
-import { element, percent } from "../lib/dom.js";
+import { element, percent, prose } from "../lib/dom.js";
 
 const RAISED = "⁰¹²³⁴⁵⁶⁷⁸⁹";
 
@@ -9,12 +9,12 @@ export function filledText(text, facts) {
   return text
     .split(/(\*[^*]+\*|`[^`]+`)/)
     .filter(Boolean)
-    .map((piece) => {
+    .flatMap((piece) => {
       const inside = piece.slice(1, -1);
       if (piece[0] === "*" && piece.length > 2)
         return element("em", { class: "serif" }, valuesIn(inside, facts));
       if (piece[0] === "`" && piece.length > 2) return element("code", null, inside);
-      return valuesIn(piece, facts);
+      return prose(valuesIn(piece, facts));
     });
 }
 

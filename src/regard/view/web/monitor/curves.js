@@ -6,7 +6,7 @@ const [CURVE_WIDTH, CURVE_HEIGHT, CURVE_LEFT, CURVE_BOTTOM] = [720, 180, 64, 24]
 
 // Where a step lies among the observed ones, as a number of columns.
 /** @param {number} step @param {number[]} steps */
-export function placeOf(step, steps) {
+export function stepPlace(step, steps) {
   const after = steps.findIndex((one) => one >= step);
   if (after < 0) return steps.length - 1;
   if (after === 0 || steps[after] === step) return after;
@@ -133,7 +133,7 @@ export function lossPicture(about, steps, left, width) {
   if (!ys.length) return null;
   const [low, high] = [Math.min(...ys), Math.max(...ys)];
   /** @param {number} x */
-  const across = (x) => left + ((placeOf(x, steps) + 0.5) / steps.length) * width;
+  const across = (x) => left + ((stepPlace(x, steps) + 0.5) / steps.length) * width;
   /** @param {number} y */
   const down = (y) => 6 + (high > low ? (1 - (y - low) / (high - low)) * 48 : 24);
   const label = `loss from ${short(ys[0])} to ${short(ys[ys.length - 1])}`;

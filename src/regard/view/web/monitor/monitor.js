@@ -4,7 +4,7 @@
 import { readNumbers } from "../lib/api.js";
 import { announce, element, labelled, pageElement, problem, replace } from "../lib/dom.js";
 import { colours, sized } from "../lib/draw.js";
-import { curvePicture, lossPicture, placeOf } from "./curves.js";
+import { curvePicture, lossPicture, stepPlace } from "./curves.js";
 
 const REFRESH_MS = 2000;
 const LABEL_WIDTH = 96;
@@ -56,7 +56,7 @@ export async function showTraining(root, state, source) {
     if (!measure) return;
     drawAbout(slots.about, about);
     drawControls();
-    const range = drawPicture(picture, about, measure, chosen(), pictureWidth(root));
+    const range = drawMeasure(picture, about, measure, chosen(), pictureWidth(root));
     replace(slots.scale, scaleText(about, measure, range));
     replace(slots.loss, lossPicture(about, measure.steps, LABEL_WIDTH, pictureWidth(root)));
     drawHead(slots.head, about, measure, heads()[chosen()], chosen());
@@ -188,7 +188,7 @@ function drawAbout(slot, about) {
  * @param {number} chosen
  * @param {number} width
  */
-function drawPicture(canvas, about, measure, chosen, width) {
+function drawMeasure(canvas, about, measure, chosen, width) {
   const finite = [...measure.values].filter(Number.isFinite);
   const low = finite.reduce((a, b) => Math.min(a, b), Infinity);
   const high = finite.reduce((a, b) => Math.max(a, b), -Infinity);
@@ -221,7 +221,7 @@ function drawPicture(canvas, about, measure, chosen, width) {
   context.fillStyle = accent;
   for (const alert of about.alerts) {
     const head = rows.findIndex((one) => isSame(one, alert));
-    const x = LABEL_WIDTH + (placeOf(alert.step, measure.steps) + 0.5) * across;
+    const x = LABEL_WIDTH + (stepPlace(alert.step, measure.steps) + 0.5) * across;
     context.beginPath();
     context.arc(x, (head + 0.5) * row, Math.max(2.5, row / 3), 0, 2 * Math.PI);
     context.fill();

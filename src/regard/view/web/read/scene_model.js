@@ -1,8 +1,8 @@
 // What the scene shows, made from what the view knows: the links of the word that looks, the two
 // nouns with their colours, and one sentence about it.
 
-import { asWord, percent, prose } from "../lib/dom.js";
-import { carriedPosition, pinnedWords, wordsFrom } from "./choice.js";
+import { asWord, element, percent, prose } from "../lib/dom.js";
+import { carriedPosition, isHighlight, pinnedWords, wordsFrom } from "./choice.js";
 import { exampleOf } from "./examples.js";
 import { outcomeNote, readChanges } from "./experiment.js";
 import { questionedLink, twoNouns } from "./questions.js";
@@ -141,24 +141,45 @@ function frenchColours(base, reading, nouns, links, asking) {
  * @param {StageLink[]} links
  * @returns {Child}
  */
-function sceneNote({ data, selection }, { reading, part }, nouns, links) {
+function sceneNote(view, shown, nouns, links) {
+  const { state, data, selection } = view;
   const told = outcomeNote(data.experiment);
   if (told) return told;
   const [first] = links;
   if (!first || !selection.chosen.queries.length) return "";
-  const example = exampleOf(reading.sentence);
-  const { words } = reading.parts[0].query;
-  const isPronoun = part.name === "encoder" && first.query === reading.highlight?.query;
-  const meant = example ? words.indexOf(example.meant[example.at]) : -1;
-  if (isPronoun && meant >= 0 && nouns.includes(first.key) && first.key !== meant)
-    return prose(
-      `This head is wrong here: people take ${asWord(words[first.query])} for ` +
-        `${asWord(words[meant])}, not for ${asWord(words[first.key])}.`,
-    );
+  const { highlight } = shown.reading;
+  if (
+    highlight?.accuracy &&
+    isHighlight(state, shown, selection.hovered || pinnedWords(state, shown))
+  )
+    return [wrongNote(shown, nouns, first), reliabilityNote(highlight)];
   if (first.weight >= SATURATED_WEIGHT)
     return prose(
       "This head is as sure as it can be: all the other words together get " +
         `${percent(links.slice(1).reduce((sum, { weight }) => sum + weight, 0))}.`,
     );
   return "";
+}
+
+// Of an example it is known which noun people take the pronoun for.
+/** @param {Shown} shown @param {number[]} nouns @param {StageLink} first @returns {Child} */
+function wrongNote({ reading }, nouns, first) {
+  const example = exampleOf(reading.sentence);
+  const { words } = reading.parts[0].query;
+  const meant = example ? words.indexOf(example.meant[example.at]) : -1;
+  if (meant < 0 || !nouns.includes(first.key) || first.key === meant) return "";
+  return prose(
+    `This head is wrong here: people take ${asWord(words[first.query])} for ` +
+      `${asWord(words[meant])}, not for ${asWord(words[first.key])}. `,
+  );
+}
+
+// Sure or in doubt, and how often that head is right, in the words of the reading.
+/** @param {HeadHighlight} highlight @returns {Child} */
+function reliabilityNote({ doubt, accuracy }) {
+  const isKnown = doubt === "sure" || doubt === "in doubt";
+  return [
+    isKnown && ["This head is ", element("b", { class: "doubt" }, doubt), ". "],
+    element("span", { class: "accuracy" }, prose(accuracy ?? "")),
+  ];
 }
