@@ -5,6 +5,7 @@
     RegardError                    any error that regard raises on purpose
       ShapeError, ValueError       an array does not have the required axes
       ArgumentError, ValueError    the value of an argument is invalid
+        NotFiniteError             an array holds NaN or infinity where it must not
       NotAskedError, AttributeError  a fact that was not requested of an observation
       FileError, ValueError        a file cannot be read as its format, or cannot be written
       BackendError, RuntimeError   no backend can serve a call

@@ -223,7 +223,7 @@ FORGED_NAMES = ("Discards", "Vanishes", "Remembers", "ByWord", "BySentence", "By
 
 @pytest.fixture(scope="module")
 def forged_modules(tmp_path_factory):
-    pytest.importorskip("torch")
+    pytest.importorskip("torch", reason="modules need PyTorch")
     path = tmp_path_factory.mktemp("forged") / "forged.py"
     path.write_text(FORGED_MODULES)
     return path

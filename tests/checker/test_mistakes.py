@@ -96,6 +96,7 @@ def test_a_mistake_is_named_when_somebody_makes_it(mistake):
     assert report.failed
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("mistake", WITH_STAGES, ids=lambda mistake: mistake.name)
 def test_other_variants_have_the_same_name(mistake):
     for stages in mistake.variants[1:3]:

@@ -363,7 +363,7 @@ def test_bad_input_is_explained(reading, change, message):
 
 
 def test_two_of_the_same_word_need_their_number(model):
-    reading = read("The dog ate the food.", model=model)
+    reading = read("the dog ate the food.", model=model)
     with pytest.raises(ArgumentError) as error:
         reading.knock_out("the")
     assert str(error.value) == (

@@ -79,9 +79,9 @@ def test_mask_functions_that_say_different_things_are_noticed(reported):
 
 
 def test_a_rank_with_bad_numbers_says_so_itself_and_is_named_by_the_others(reported):
-    assert errors(reported, "bad_numbers", [1]) == {f"ArgumentError: {NAN}"}
+    assert errors(reported, "bad_numbers", [1]) == {f"NotFiniteError: {NAN}"}
     assert errors(reported, "bad_numbers", [0, 2, 3]) == {
-        f"RankError: rank 1 stopped: ArgumentError: {NAN}"
+        f"RankError: rank 1 stopped: NotFiniteError: {NAN}"
     }
 
 

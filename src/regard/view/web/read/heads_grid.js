@@ -67,7 +67,9 @@ export function headsGrid(handlers) {
         open(shownHead.part);
         chosen = shownHead.part;
         for (const box of boxes) markHead(box, shownHead);
+        // Another head may be chosen while these are painted, so nothing follows them.
         await Promise.all(boxes.map((box) => paintHeads(box, reading, source)));
+        return;
       }
       if (shownHead.part !== chosen) open(shownHead.part);
       chosen = shownHead.part;
