@@ -11,8 +11,8 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "src" / "regard"
-FOLDERS = {"text", "textbook", "engine", "heads", "monitoring", "experiments", "transformer", "train", "watcher",
-           "checker", "corpus", "view", "cli"}  # fmt: skip
+FOLDERS = {"text", "textbook", "engine", "heads", "experiments", "transformer", "train", "watcher",
+           "monitoring", "checker", "corpus", "view", "cli"}  # fmt: skip
 SUFFIXES = {".py", ".typed", ".c", ".h", ".cu", ".cuh", ".html", ".js", ".mjs", ".css", ".ts",
             ".svg", ".woff2", ".json", ".txt", ".model", ".safetensors"}  # fmt: skip
 SHIPPED = {
