@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from regard.engine.merge import merge
     from regard.engine.observation import Observation
     from regard.engine.observe import observe, observe_from_logsumexp
+    from regard.engine.paged import observe_paged
     from regard.errors import RegardError
     from regard.experiments.experiment import Experiment
     from regard.monitoring.monitor import monitor
@@ -40,6 +41,7 @@ __all__ = [  # noqa: RUF022 (in the order a sentence meets them)
     "attention",
     "observe",
     "observe_from_logsumexp",
+    "observe_paged",
     "merge",
     "load",
     "Observation",
@@ -66,6 +68,7 @@ _MODULES = {
     "attention": "regard.engine.attention",
     "observe": "regard.engine.observe",
     "observe_from_logsumexp": "regard.engine.observe",
+    "observe_paged": "regard.engine.paged",
     "merge": "regard.engine.merge",
     "load": "regard.watcher.files.watched_file",
     "Observation": "regard.engine.observation",

@@ -13,44 +13,13 @@
 
 Each is also the built-in exception named beside it. A message says what the argument must be, what
 came, and what to do next: "head must be from 0 to 7, got 9.". An unknown keyword is a TypeError, as
-everywhere in Python, with a suggestion (``suggest_keywords``).
+everywhere in Python, with a suggestion (``arguments.suggest_keywords``).
 """
 
 from __future__ import annotations
 
-import inspect
-from collections.abc import Callable, Iterable, Sequence
-from functools import wraps
-from typing import Any, ParamSpec, TypeVar
-
-Arguments = ParamSpec("Arguments")
-Result = TypeVar("Result")
-
-# Keywords of other libraries (torch, FlashAttention, JAX, Triton) for the same thing.
-KEYWORDS_ELSEWHERE = {
-    "attention_mask": "mask",
-    "attn_bias": "mask",
-    "attn_mask": "mask",
-    "bias": "mask",
-    "cu_seqlens": "lengths",
-    "is_causal": "causal",
-    "k": "key",
-    "key_lengths": "lengths",
-    "key_padding_mask": "mask",
-    "kv_lengths": "lengths",
-    "logit_cap": "softcap",
-    "logits_soft_cap": "softcap",
-    "q": "query",
-    "seq_lens": "lengths",
-    "sliding_window": "window",
-    "sm_scale": "scale",
-    "soft_cap": "softcap",
-    "softmax_scale": "scale",
-    "top_k": "top",
-    "topk": "top",
-    "v": "value",
-    "window_size": "window",
-}
+from collections.abc import Sequence
+from typing import Any
 
 
 class RegardError(Exception):
@@ -148,51 +117,3 @@ def count(number: int, singular: str, plural: str | None = None) -> str:
     ('1 key', '2 keys', '2 queries')
     """
     return f"{number:,} {singular if number == 1 else plural or singular + 's'}"
-
-
-def suggest_keywords(function: Callable[Arguments, Result]) -> Callable[Arguments, Result]:
-    """Decorator: an unknown keyword raises a TypeError that names the function and the right word.
-
-    The signature that ``help`` and completion show has names and defaults without annotations, so
-    that it fits a few lines; type checkers read the annotations from the source.
-
-    Examples
-    --------
-    >>> @suggest_keywords
-    ... def observe(query, *, causal: bool = False) -> None: ...
-    >>> inspect.signature(observe)
-    <Signature (query, *, causal=False)>
-    >>> observe(0, is_causal=True)
-    Traceback (most recent call last):
-    TypeError: observe() got an unexpected keyword 'is_causal'; did you mean 'causal'?
-    """
-    signature = inspect.signature(function)
-    plain = [x.replace(annotation=x.empty) for x in signature.parameters.values()]
-    names = frozenset(signature.parameters)
-
-    @wraps(function)
-    def call(*arguments: Arguments.args, **keywords: Arguments.kwargs) -> Result:
-        if not names.issuperset(keywords):
-            unknown = next(name for name in keywords if name not in names)
-            raise TypeError(unexpected_keyword(function.__name__, unknown, signature.parameters))
-        return function(*arguments, **keywords)
-
-    call.__signature__ = inspect.Signature(plain)  # type: ignore[attr-defined]
-    return call
-
-
-def unexpected_keyword(function: str, name: str, names: Iterable[str]) -> str:
-    """The message about a keyword that a function does not take, with the nearest that it takes.
-
-    >>> unexpected_keyword("observe", "window_size", ["causal", "window"])
-    "observe() got an unexpected keyword 'window_size'; did you mean 'window'?"
-    >>> unexpected_keyword("observe", "colour", ["causal", "window"])
-    "observe() got an unexpected keyword 'colour': it takes causal, window."
-    """
-    from difflib import get_close_matches  # only where a call has failed
-
-    known = [x for x in names if x != "self"]
-    near = [x for x in [KEYWORDS_ELSEWHERE.get(name)] if x in known]
-    near = near or get_close_matches(name, known, 1)
-    advice = f"; did you mean {near[0]!r}?" if near else f": it takes {', '.join(known)}."
-    return f"{function}() got an unexpected keyword {name!r}{advice}"

@@ -110,3 +110,41 @@ def test_other_queries_are_refused() -> None:
     assert str(error.value) == (
         "merge must get two observations of the same queries, got axes (2, 4, 17) and (2, 4, 16)."
     )
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("lowest", [-1e9, -1e15, -1e30, float(np.finfo(np.float32).min)])
+def test_rows_of_one_huge_number_divide_as_all_keys_at_once(lowest: float, dtype: type) -> None:
+    query, key, value = (x.astype(dtype) for x in arrays(30))
+    mask = np.zeros((17, 30), np.float32)
+    mask[[3, 4, 11]] = lowest
+    mask[5, 2:] = lowest
+    edges = [0, 7, 19, 30]
+    parts = [
+        observe(query, cut(key, a, b), cut(value, a, b), mask=mask[:, a:b], map=7)
+        for a, b in pairwise(edges)
+    ]
+    merged, at_once = (
+        merge(merge(*parts[:2]), parts[2]),
+        observe(query, key, value, mask=mask, map=7),
+    )
+    tolerance = 64 * np.finfo(dtype).eps + 4e-16 * min(abs(lowest), 1e9)  # of a log-sum-exp
+    for name in FACTS:
+        actual, expected = getattr(merged, name), getattr(at_once, name)
+        np.testing.assert_allclose(actual, expected, rtol=tolerance, atol=tolerance, err_msg=name)
+    np.testing.assert_allclose(merged.top().weights, at_once.top().weights, atol=tolerance)
+
+
+def test_huge_rows_without_their_scores_are_refused(tmp_path) -> None:
+    query, key, value = arrays(20)
+    mask = np.full((17, 20), np.finfo(np.float32).min)
+    part = observe(query, key, value, mask=mask)
+    part.save(tmp_path / "part.regard")
+    from regard.engine.files import load
+
+    with pytest.raises(ArgumentError) as error:
+        merge(load(tmp_path / "part.regard"), part)
+    assert str(error.value) == (
+        "merge must get query and key where all scores of a row are huge, got observations "
+        "without: their log-sum-exp cannot say how the row divides."
+    )

@@ -11,7 +11,23 @@ CASES = int(os.environ.get("REGARD_FUZZ_CASES", "400"))
 SEED = int(os.environ.get("REGARD_FUZZ_SEED", "0"))
 SOFTCAPS = (None, 0.5, 30.0, None, 0.5, 30.0, 1e3, 1e6, 3e8, 1e12, 1e30)
 FAR_OFFSETS = (2**31, 2**40 - 1, 2**40, -(2**31), -(2**40))
+BATCH = 20  # cases in one test, so that a failure names a short range
 LEADING = ((), (1,), (4,), (2, 4), (3, 2), (2, 1, 6), (0, 2))
+
+
+def batches(checks):
+    """Name and first case of every test, (check, how many times ``CASES``) being under its name."""
+    return [(x, at) for x, (_, times) in checks.items() for at in range(0, CASES * times, BATCH)]
+
+
+def run_batch(kind, start, check):
+    """Run a batch of cases; an error names the case, which its seed repeats."""
+    for number in range(start, start + BATCH):
+        try:
+            check(np.random.default_rng((SEED, number)))
+        except Exception as error:
+            error.add_note(f"{kind}: case {number} of seed {SEED}")
+            raise
 
 
 def draw_arrays(random):

@@ -10,6 +10,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from regard.arguments import suggest_keywords
 from regard.atomic_write import replacing, write_text
 from regard.corpus.batches import BatchJob, DocumentBatch, Sampling
 from regard.corpus.engines import in_processes, in_this_process
@@ -21,7 +22,7 @@ from regard.corpus.shards import DOCUMENTS, Shard, Shards, write_failed
 from regard.corpus.totals import Totals, total
 from regard.display import TextDisplay, render
 from regard.engine.profile import bands_within
-from regard.errors import ArgumentError, suggest_keywords
+from regard.errors import ArgumentError
 
 ENGINES = ("local", "ray")
 BatchStream = Callable[[], Iterable[DocumentBatch]]

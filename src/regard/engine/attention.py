@@ -7,13 +7,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from regard.arguments import suggest_keywords
 from regard.engine.call import Problem, Requested, gather_options, prepare
 from regard.engine.native.attend import native_output, reason_against
 from regard.engine.tensors import cast_like, on_device
 from regard.engine.threads import run_in_order
 from regard.engine.tiles.plan import Unit, choose
 from regard.engine.tiles.rows import Scratch, stream_rows
-from regard.errors import suggest_keywords
 from regard.textbook.options import MaskRule, Window
 from regard.typing import Array
 

@@ -235,6 +235,13 @@ class Problem:
             clipped = np.maximum(logsumexp * LOG2_E, self.floor / 2)
         return np.where(logsumexp == -np.inf, logsumexp, clipped)
 
+    def restore_clipped(self, logsumexp: Array) -> Array:
+        """A natural log-sum-exp; rows of nothing but clipped numbers get the mask's own."""
+        if self.clipped_bias is None:
+            return logsumexp
+        clipped = np.isfinite(logsumexp) & (logsumexp <= -BIAS_LIMITS[self.dtype])
+        return np.where(clipped, self.clipped_bias, logsumexp)
+
     def is_inexact(self, log2_total: Array) -> Array:
         """Where a sum is so large that float64, or the scores, cannot hold what stands beside it.
 

@@ -184,10 +184,12 @@ class Int8Matrix:
 
     def _multiply_restored(self, x_ne: Array, out_nf: Array) -> None:
         start = 0
-        for block in self.blocks:
-            stop = start + len(block.scale_f)
-            block.multiply(x_ne, out_nf[:, start:stop])
-            start = stop
+        # Some kernels of OpenBLAS raise the flag of the processor where x is not finite.
+        with np.errstate(invalid="ignore"):
+            for block in self.blocks:
+                stop = start + len(block.scale_f)
+                block.multiply(x_ne, out_nf[:, start:stop])
+                start = stop
 
     def _multiply_native(self, multiply: Kernel, x_ne: Array, out_nf: Array) -> None:
         if not is_addressable(x_ne) or x_ne.strides[1] != x_ne.itemsize:

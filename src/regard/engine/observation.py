@@ -11,12 +11,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from regard.arguments import named_arguments, suggest_keywords
 from regard.blas import one_blas_thread
 from regard.display import NotebookDisplay, percent, render
 from regard.engine.call import Cost, Problem, ProblemLike
-from regard.engine.pairs import CHUNK_WEIGHTS, full_rows
+from regard.engine.pairs import chosen_rows
 from regard.engine.profile import Profile
-from regard.errors import ArgumentError, NotAskedError, count, suggest_keywords
+from regard.errors import ArgumentError, NotAskedError, count
 from regard.typing import Array
 
 if TYPE_CHECKING:
@@ -95,6 +96,7 @@ class ProfileLike(Protocol):
         """The profile on the host."""
 
 
+@named_arguments
 @dataclass(frozen=True)
 class Observation(NotebookDisplay):
     """Exact facts about n x n weights, in memory that grows with n; ``print`` it for a summary.
@@ -184,14 +186,9 @@ class Observation(NotebookDisplay):
             start += keys
         tile_hqk = np.concatenate(pieces, axis=-1)
         inexact_hq = problem.is_inexact(log2_total_hq)
-        size = max(1, CHUNK_WEIGHTS // max(1, len(inexact_hq) * self.keys))
-        for first in range(0, inexact_hq.shape[1] if inexact_hq.any() else 0, size):
-            some_hq = inexact_hq[:, first : first + size]
-            if some_hq.any():
-                at = slice(rows.start + first, rows.start + first + some_hq.shape[1])
-                sums_hq = logsumexp_hq[:, first : first + size]
-                full_hqk = full_rows(self.parts, heads, at, sums_hq)
-                tile_hqk[:, first : first + size][some_hq] = full_hqk[some_hq][:, columns]
+        for some, full_hqk in chosen_rows(self.parts, heads, rows, logsumexp_hq, inexact_hq):
+            chosen_hq = inexact_hq[:, some]
+            tile_hqk[:, some][chosen_hq] = full_hqk[chosen_hq][:, columns]
         return (
             tile_hqk[0]
             if head is not None
@@ -259,6 +256,7 @@ class Observation(NotebookDisplay):
 
     @property
     def queries(self) -> int:
+        """How many queries there are."""
         return self._fact_shape("logsumexp")[-1]
 
     def _fact_shape(self, name: str) -> tuple[int, ...]:

@@ -8,8 +8,8 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import ArrayLike
 
+from regard.arguments import suggest_keywords
 from regard.engine.call import (
-    BIAS_LIMITS,
     NORM_WEIGHTED_NOTE,
     Cost,
     Problem,
@@ -27,7 +27,7 @@ from regard.engine.threads import run_in_order
 from regard.engine.tiles.columns import ColumnPart, ColumnSums, panel_rows, second_pass
 from regard.engine.tiles.plan import TilePlan, Unit, choose, cost
 from regard.engine.tiles.rows import Rows, Scratch, stream_rows
-from regard.errors import ArgumentError, expect, suggest_keywords
+from regard.errors import ArgumentError, expect
 from regard.textbook.options import AttentionOptions, MaskRule, Window
 from regard.typing import Array
 
@@ -156,8 +156,10 @@ def observe_from_logsumexp(
     expect("key", keys, "... k d")
     no_value = np.zeros((*keys.shape[:-1], 0), keys.dtype)
     problem = prepare(query, keys, no_value, copy=True, **options)
-    array = as_array(logsumexp).astype(np.float64)
-    shape = (*problem.leading, problem.visibility.queries)
+    array, shape = as_array(logsumexp), (*problem.leading, problem.visibility.queries)
+    if array.dtype.kind not in "fiub":
+        raise ArgumentError(f"logsumexp must be numbers or -inf, got {logsumexp!r:.80}.")
+    array = array.astype(np.float64)
     if array.shape != shape or np.isnan(array).any() or (array == np.inf).any():
         raise ArgumentError(
             f"logsumexp must be numbers or -inf of shape {shape}, got shape {array.shape}"
@@ -215,10 +217,7 @@ def _observation(
     problem: Problem, facts: dict[str, Array], profile: Profile | None, spent: Cost
 ) -> Observation:
     """Facts in the caller's shapes."""
-    if problem.clipped_bias is not None:
-        logsumexp_hq, limit = facts["logsumexp"], BIAS_LIMITS[problem.dtype]
-        clipped_hq = np.isfinite(logsumexp_hq) & (logsumexp_hq <= -limit)
-        facts["logsumexp"] = np.where(clipped_hq, problem.clipped_bias, logsumexp_hq)
+    facts["logsumexp"] = problem.restore_clipped(facts["logsumexp"])
     shaped = {x: a.reshape(*problem.leading, *a.shape[1:]) for x, a in facts.items()}
     # logsumexp stays float64: at 1e6 a float32 one would be off by several percent of a weight.
     for name in ("received", "map"):
@@ -248,7 +247,7 @@ class Gathered:
         shape = (problem.heads, problem.visibility.queries)
         self.problem, self.requested = problem, requested
         self.log2_total_hq = np.zeros(shape)
-        self.shift_hq, self.inverse_hq = np.zeros(shape), np.zeros(shape)
+        self.shift_hq, self.inverse_hq = np.zeros(shape, problem.dtype), np.zeros(shape)
         self.entropy_hq = np.zeros(shape, problem.dtype)
         self.output_hqv = np.zeros((*shape, problem.value_gkv.shape[-1]), problem.output_dtype)
         self.weights_hqn = np.zeros((*shape, requested.top), problem.dtype)
@@ -314,9 +313,8 @@ def _run_second_pass(plan: TilePlan, gathered: Gathered) -> None:
     problem, columns = gathered.problem, gathered.columns
 
     def work(unit: Unit, scratch: Scratch) -> list[ColumnPart]:
-        log2_total_hq = gathered.log2_total_hq[unit.heads, unit.rows]
         rows = gathered.shift_hq[unit.heads, unit.rows], gathered.inverse_hq[unit.heads, unit.rows]
-        return second_pass(problem, plan, unit, log2_total_hq, scratch, columns, rows)
+        return second_pass(problem, plan, unit, *rows, scratch, columns)
 
     def commit(unit: Unit, parts: list[ColumnPart]) -> None:
         for part in parts:

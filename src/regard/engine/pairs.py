@@ -130,6 +130,19 @@ def weights_at(
     return t_hmab
 
 
+def chosen_rows(
+    parts: Sequence[ProblemLike], heads: slice, rows: slice, logsumexp_hq: Array, chosen_hq: Array
+) -> Iterator[tuple[slice, Array]]:
+    """``full_rows`` of chunks with a chosen row in them: which rows, and the weights of all."""
+    keys = sum(part.visibility.keys for part in parts)
+    size = max(1, CHUNK_WEIGHTS // max(1, len(chosen_hq) * keys))
+    for first in range(0, chosen_hq.shape[1] if chosen_hq.any() else 0, size):
+        some = slice(first, min(first + size, chosen_hq.shape[1]))
+        if chosen_hq[:, some].any():
+            at = slice(rows.start + some.start, rows.start + some.stop)
+            yield some, full_rows(parts, heads, at, logsumexp_hq[:, some])
+
+
 def full_rows(
     parts: Sequence[ProblemLike], heads: slice, rows: slice, logsumexp_hq: Array
 ) -> Array:

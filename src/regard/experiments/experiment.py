@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from regard.arguments import named_arguments
 from regard.display import NotebookDisplay, render
 from regard.errors import ArgumentError
 from regard.experiments.changes import Change, ChangeableText, HeadOutputs, Replace
@@ -138,6 +139,7 @@ class ModelAdapter(Protocol):
         """Outputs and probabilities of both runs as JSON values."""
 
 
+@named_arguments
 @dataclass(frozen=True, repr=False)
 class Experiment(ChangeableText, NotebookDisplay):
     """A run before, and after one or more changes; the second run is made when it is needed.

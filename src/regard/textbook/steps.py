@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Unpack
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from regard.arguments import named_arguments, suggest_keywords
 from regard.blas import one_blas_thread
 from regard.display import NotebookDisplay, render
-from regard.errors import ArgumentError, expect, refuse_masked_array, suggest_keywords
+from regard.errors import ArgumentError, expect, refuse_masked_array
 from regard.textbook.options import (
     AttentionOptions,
     MaskRule,
@@ -128,6 +130,7 @@ STAGES = ("x", "query", "key", "value", "scores", "scaled", "capped", "masked", 
           "output")  # fmt: skip
 
 
+@named_arguments
 @dataclass(frozen=True)
 class Steps(NotebookDisplay):
     """Every stage of one self-attention under its name; absent stages are None.
@@ -247,7 +250,7 @@ def self_attention(
     w_key: ArrayLike,
     w_value: ArrayLike,
     *,
-    words: Any = None,
+    words: Sequence[str] | Sequence[Sequence[str]] | None = None,
     heads: int = 1,
     w_output: ArrayLike | None = None,
     mask: ArrayLike | None = None,

@@ -125,12 +125,16 @@ def hook(monkeypatch):
     """The build backend's hook for a wheel, with a stand-in for the backend."""
     if not HOOK.exists():
         pytest.skip("these tests run without the sources of the package")
-    interface = types.ModuleType("hatchling.builders.hooks.plugin.interface")
-    interface.BuildHookInterface = object
-    for name in ("hatchling", "hatchling.builders", "hatchling.builders.hooks",
-                 "hatchling.builders.hooks.plugin"):  # fmt: skip
-        monkeypatch.setitem(sys.modules, name, types.ModuleType(name))
-    monkeypatch.setitem(sys.modules, interface.__name__, interface)
+    interfaces = {
+        "hatchling.builders.hooks.plugin.interface": "BuildHookInterface",
+        "hatchling.metadata.plugin.interface": "MetadataHookInterface",
+    }
+    for path, name in interfaces.items():
+        parts = path.split(".")
+        for end in range(1, len(parts) + 1):
+            package = ".".join(parts[:end])
+            monkeypatch.setitem(sys.modules, package, types.ModuleType(package))
+        monkeypatch.setattr(sys.modules[path], name, object, raising=False)
     made = runpy.run_path(str(HOOK))["NativeKernels"]()
     made.target_name, made.root, made.warnings = "wheel", str(HOOK.parent), []
     made.app = types.SimpleNamespace(display_warning=made.warnings.append)

@@ -9,6 +9,7 @@ from torch.distributed import distributed_c10d
 import regard
 from regard import distributed
 from regard.engine.native.library import using_level
+from regard.engine.ring import passes
 from regard.engine.ring.facts import RankProfile
 from regard.engine.ring.failures import FailureMonitor
 from regard.errors import ArgumentError, BackendError, NotAskedError, RankError
@@ -52,6 +53,22 @@ def test_dtypes_are_those_of_one_process(group, dtype):
     }
     for name, fact in seen.facts.items():
         np.testing.assert_array_equal(fact, alone.facts[name])  # one rank, gathered: the same run
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("gathered", [True, False])
+def test_a_row_of_the_lowest_number_is_spread_evenly(group, monkeypatch, gathered, dtype):
+    monkeypatch.setattr(passes, "MAX_GATHERED_BYTES", 2**28 if gathered else -1)
+    mask = np.zeros((40, 40), np.float32)
+    mask[[3, 4, 20]] = np.finfo(np.float32).min
+    seen, alone = (
+        f(*arrays(dtype), mask=mask, map=8) for f in (distributed.observe, regard.observe)
+    )
+    for name in ("output", "logsumexp", "entropy", "received", "map", "top_weights"):
+        expected = alone.facts[name]
+        np.testing.assert_allclose(seen.facts[name], expected, rtol=1e-5, atol=1e-6, err_msg=name)
+    np.testing.assert_allclose(seen.received.sum(axis=-1), 40, rtol=1e-6)
+    assert seen.logsumexp[0, 3] == mask[3, 0]
 
 
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float32])

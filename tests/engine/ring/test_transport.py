@@ -42,7 +42,8 @@ def test_bytes_sent_are_those_of_the_formulas(answers, ranks, name, case, slices
     query, key, value = case.arrays()
     n_queries, n_keys = query.shape[-2], key.shape[-2]
     heads, key_heads = (math.prod(x.shape[:-2]) for x in (query, key))
-    rank = scale_model.Rank(0, 0, 0, 0, heads, key_heads, query.shape[-1], value.shape[-1], 8)
+    sizes = heads, key_heads, query.shape[-1], value.shape[-1]
+    rank = scale_model.Rank(0, 0, 0, 0, *sizes, 8, 8 if slices.device else 16)
     queries, keys = (
         [len(taken(slices, n, r, ranks)) for r in range(ranks)] for n in (n_queries, n_keys)
     )

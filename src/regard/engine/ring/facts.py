@@ -161,11 +161,16 @@ def build_rank_observation(
     else:
         rows = row_pass(rank_slice, requested, transport)
         if requested.column_facts:
-            columns = column_pass(rank_slice, requested, rows["log2_total"], transport)
+            columns = column_pass(rank_slice, requested, rows, transport)
     log2_total_hq, output = rows.pop("log2_total"), rows.get("output")
+    logsumexp_hq = log2_total_hq * math.log(2)
+    if not isinstance(rank_slice, DeviceRankSlice):
+        logsumexp_hq = problem.restore_clipped(logsumexp_hq)
+    for name in ("shift", "inverse"):
+        rows.pop(name, None)
     tensor = output.reshape((*problem.leading, *output.shape[1:])) if is_tensor(output) else None
     rows |= {} if tensor is None else {"output": as_array(output)}
-    facts = {"logsumexp": log2_total_hq * math.log(2), **rows}
+    facts = {"logsumexp": logsumexp_hq, **rows}
     if columns is not None:
         if requested.received:
             facts["received"] = columns.received_hk.astype(rank_slice.dtype)

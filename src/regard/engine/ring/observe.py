@@ -20,6 +20,7 @@ import torch.distributed as dist
 from numpy.typing import ArrayLike
 from torch.distributed import distributed_c10d
 
+from regard.arguments import suggest_keywords
 from regard.engine.call import Extent, Requested, gather_options
 from regard.engine.observe import from_zero
 from regard.engine.ring.facts import RankObservation, build_rank_observation
@@ -29,7 +30,7 @@ from regard.engine.ring.rank_slice import ON_CPU, ON_DEVICE, ArrayKind, Arrays, 
 from regard.engine.ring.transport import Transport
 from regard.engine.tensors import as_array, cast_like, is_tensor, on_device
 from regard.engine.threads import threads, using_threads
-from regard.errors import ArgumentError, BackendError, RankError, suggest_keywords
+from regard.errors import ArgumentError, BackendError, RankError
 from regard.textbook.options import AttentionOptions, MaskRule, Window
 from regard.typing import Array
 

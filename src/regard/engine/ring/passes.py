@@ -105,7 +105,7 @@ class RankDistances:
 
 
 def row_pass(rank_slice: RankSlice, requested: Requested, transport: Transport) -> dict[str, Array]:
-    """Facts of this rank's queries, (h, q, ...); base-2 log-sum-exp as ``log2_total``."""
+    """Facts of this rank's queries, (h, q, ...), and the shift and inverse of each (see Rows)."""
     problem = rank_slice.problem
     sums = {x.local.start: ChunkSums(rank_slice, x, requested) for x in rank_slice.chunks}
 
@@ -163,6 +163,7 @@ def empty_facts(rank_slice: RankSlice, requested: Requested) -> dict[str, Array]
     problem = rank_slice.problem
     shape = problem.query_hqd.shape[:2]
     facts: dict[str, Array] = {"log2_total": np.full(shape, -np.inf)}
+    facts |= {name: np.zeros(shape, problem.dtype) for name in ("shift", "inverse")}
     if requested.output:
         facts["output"] = np.zeros((*shape, problem.value_gkv.shape[-1]), problem.output_dtype)
     if requested.entropy:
@@ -176,6 +177,7 @@ def empty_facts(rank_slice: RankSlice, requested: Requested) -> dict[str, Array]
 def _write_rows(facts: dict[str, Array], target: tuple[slice, slice], rows: Rows) -> None:
     rows.finish()
     facts["log2_total"][target] = rows.log2_total_hq()
+    facts["shift"][target], facts["inverse"][target] = rows.shift_hq, rows.inverse_hq()
     if "entropy" in facts:
         facts["entropy"][target] = rows.entropy_hq()
     if "output" in facts:
@@ -186,7 +188,7 @@ def _write_rows(facts: dict[str, Array], target: tuple[slice, slice], rows: Rows
 
 
 def column_pass(
-    rank_slice: RankSlice, requested: Requested, log2_total_hq: Array, transport: Transport
+    rank_slice: RankSlice, requested: Requested, rows: dict[str, Array], transport: Transport
 ) -> RankColumns:
     """Facts of this rank's keys, and its part of the map and of the distances."""
     columns = RankColumns(rank_slice, requested)
@@ -198,7 +200,7 @@ def column_pass(
         if distances is not None:
             distances.exchange(transport, source, sums)
 
-    arrays = [rank_slice.problem.query_hqd, log2_total_hq]
+    arrays = [rank_slice.problem.query_hqd, rows["shift"], rows["inverse"]]
     ring_pass(rank_slice, transport, arrays, rank_slice.queries, visit)
     if distances is not None:
         distances.finish(transport)
@@ -236,7 +238,7 @@ class RankColumns:
         )
 
     def add(
-        self, rows: Chunk, columns: Chunk, query_hqd: Array, log2_total_hq: Array
+        self, rows: Chunk, columns: Chunk, query_hqd: Array, shift_hq: Array, inverse_hq: Array
     ) -> Array | None:
         """Add one chunk of queries for one chunk of keys; returns the weight at each distance."""
         rank_slice, requested = self.rank_slice, self.requested
@@ -247,19 +249,19 @@ class RankColumns:
             for edges, chunk in zip(self.edges, (rows, columns), strict=True)
         )
         sums = ColumnSums(part, replace(requested, edges=column_edges, row_edges=row_edges))
-        _sum(part, sums, log2_total_hq[:, rows.local])
+        _sum(part, sums, shift_hq[:, rows.local], inverse_hq[:, rows.local])
         self.received_hk[:, columns.local] += sums.received_hk
         if self.map_hrc is not None:
             self.map_hrc[:, row, column] += sums.map_hrc
         return sums.distance_hn
 
 
-def _sum(part: Problem, sums: ColumnSums, log2_total_hq: Array) -> None:
+def _sum(part: Problem, sums: ColumnSums, shift_hq: Array, inverse_hq: Array) -> None:
     plan = choose(part, False)
 
     def work(unit: Unit, scratch: Scratch) -> list[ColumnPart]:
-        total_hq = log2_total_hq[unit.heads, unit.rows]
-        return second_pass(part, plan, unit, total_hq, scratch, sums)
+        rows = shift_hq[unit.heads, unit.rows], inverse_hq[unit.heads, unit.rows]
+        return second_pass(part, plan, unit, *rows, scratch, sums)
 
     def commit(unit: Unit, parts: list[ColumnPart]) -> None:
         for column_part in parts:
@@ -338,6 +340,8 @@ def _observe_chunk(
 def _write_gathered(facts: dict[str, Array], local: slice, part: Gathered) -> None:
     rows = {
         "log2_total": part.log2_total_hq,
+        "shift": part.shift_hq,
+        "inverse": part.inverse_hq,
         "output": part.output_hqv,
         "entropy": part.entropy_hq,
         "top_weights": part.weights_hqn,

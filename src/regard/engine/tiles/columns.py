@@ -234,25 +234,18 @@ def second_pass(
     problem: Problem,
     plan: TilePlan,
     unit: Unit,
-    log2_total_hq: Array,
+    shift_hq: Array,
+    inverse_hq: Array,
     scratch: Scratch,
     sums: ColumnSums,
-    first_pass: tuple[Array, Array] | None = None,
 ) -> list[ColumnPart]:
-    """Scores once more, now that every row's sum is known: 2^(t - log2 total) are the weights.
+    """Scores once more, now that every row's sum is known: 2^(t - shift) * inverse are the weights.
 
-    ``first_pass`` is its shift and inverse of each row, which serve where a sum is inexact.
+    Shift and inverse are the unit's from the first pass (see Rows). Their log-sum-exp would not do:
+    a huge one has no digits left for the number of keys.
     """
     query_hqd = problem.scaled_query(unit.heads, unit.rows)
-    seen_hq = np.isfinite(log2_total_hq)
-    shift_hq1 = np.where(seen_hq, log2_total_hq, np.inf).astype(problem.dtype)[..., None]
-    # What the sum lost when it was rounded; in float32 a sum of 1e6 loses whole percents.
-    lost_hq = np.where(seen_hq, log2_total_hq - shift_hq1[..., 0], np.inf)
-    inverse_hq = np.exp2(-lost_hq).astype(problem.dtype)
-    if first_pass is not None:
-        inexact_hq = problem.is_inexact(log2_total_hq)
-        np.copyto(shift_hq1[..., 0], first_pass[0], where=inexact_hq, casting="same_kind")
-        np.copyto(inverse_hq, first_pass[1], where=inexact_hq, casting="same_kind")
+    shift_hq1, inverse_hq = shift_hq[..., None], inverse_hq.astype(problem.dtype)
     parts = []
     for columns in tiles(problem, plan, unit):
         panel = blank_panel(problem, unit, columns, sums.requested.profile, scratch)
