@@ -27,6 +27,7 @@ from judge.everyday import measure_everyday, measure_numbers
 from judge.frames import ContrastPair, ContrastSentence, all_sentences, contrasts, forms
 from judge.french_gender import gender, gender_shares
 from judge.judge import Head, PronounRow, judge_model
+from judge.name_heads import name_heads
 from regard.atomic_write import check_writable, write_text
 from regard.errors import RegardError
 from regard.experiments.selection import PARTS
@@ -144,6 +145,7 @@ def measure(
     """The content of heads.json but for the judge's figures and the seed sentences."""
     weights = np.array([fact.noun_weights_lhn for fact in facts])
     heads = {part: _rows(usual_shares(validation, part)) for part in PARTS}
+    name_heads(heads, validation)
     _add(heads["encoder"], **right_heads(weights))
     _add(heads["cross"], alignment=aligned(facts))
     return {
@@ -419,9 +421,15 @@ def _add(rows: list[dict[str, Any]], **columns: Array) -> None:
 def _validation(
     valid: Path | None, pairs: Sequence[ContrastPair], model: Transformer
 ) -> list[Reading]:
-    sentences = [item.sentence for item in all_sentences(pairs)]
     if valid is not None:
-        sentences = list(dict.fromkeys(x for x in _english(valid) if len(x.split()) >= 5))
+        return validation_readings(valid, model)
+    sentences = [item.sentence for item in all_sentences(pairs)]
+    return read_all(sentences[:VALIDATION_SENTENCES], model=model)
+
+
+def validation_readings(valid: Path, model: Transformer) -> list[Reading]:
+    """The first sentences of at least five words of a file of pairs, read."""
+    sentences = list(dict.fromkeys(x for x in _english(valid) if len(x.split()) >= 5))
     return read_all(sentences[:VALIDATION_SENTENCES], model=model)
 
 

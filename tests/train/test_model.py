@@ -8,7 +8,7 @@ pytest.importorskip("torch", reason="training needs PyTorch: pip install 'regard
 import torch
 
 from regard.text.tokens import WordTokenizer
-from regard.train.decoding import TorchStepDecoder, beam_search, sample
+from regard.train.decoding import TorchStepDecoder, beam_search
 from regard.train.model import logits, to_torch
 from regard.transformer.config import END, PAD, Config, random_parameters
 from regard.transformer.model import Transformer
@@ -91,13 +91,3 @@ def test_a_score_is_the_mean_log_probability_of_the_tokens():
         scores_tv = logits(parameters, CONFIG, source_t[None], given).log_softmax(-1)[0]
         mean = scores_tv[range(len(tokens)), tokens].mean()
         assert one.score == pytest.approx(mean.item(), rel=1e-5)
-
-
-@torch.no_grad()
-def test_samples_follow_their_seed():
-    parameters = to_torch(PARAMETERS)
-    first, same, other = (
-        sample([parameters], CONFIG, SOURCE_BT, among=5, seed=seed) for seed in (1, 1, 2)
-    )
-    assert first == same
-    assert first != other

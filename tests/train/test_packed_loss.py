@@ -1,6 +1,5 @@
 """The loss of packed batches: equal to that of each pair alone, with every attention kernel."""
 
-import warnings
 from functools import partial
 
 import numpy as np
@@ -97,19 +96,6 @@ def test_the_packed_loss_is_the_mean_over_the_pairs_alone(kernel):
     theirs = gradients(expected, given)
     for name, gradient in gradients(loss, given).items():
         torch.testing.assert_close(gradient, theirs[name], **GRADIENT, msg=name)
-
-
-def test_flex_attention_gives_the_same_loss():
-    """Without gradients, which PyTorch's flex attention has on a GPU alone."""
-    given, pairs = parameters(), some_pairs()
-    batch = on_device(packed_batch(pairs), torch.device("cpu"))
-    with torch.no_grad(), warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # that it is slow without torch.compile
-        losses = [
-            packed_loss(given, CONFIG, batch, PackedMode(torch.float64, kernel=kernel))[0]
-            for kernel in ("plain", "flex")
-        ]
-    torch.testing.assert_close(*losses, **LOSS)
 
 
 def test_dropout_only_where_it_is_asked_for():

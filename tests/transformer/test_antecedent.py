@@ -48,26 +48,31 @@ def link(query_word, key_word, query=6, key=1, weight=0.9, head=6):
 
 
 @pytest.mark.parametrize(
-    ("pronoun", "weight", "after", "doubt", "accuracy"),
+    ("pronoun", "weight", "after", "doubt", "accuracy", "brief"),
     [
-        ("it", 0.9, "was", "in doubt", f"{IT}; in generated ones, in 96 %. {IN_DOUBT}"),
-        ("It's", 0.98, "hungry", "in doubt", f"{IT}; in generated ones, in 96 %. {IN_DOUBT}"),
-        ("it", 0.9, ".", "in doubt", f"{IT}; in generated ones, in 80 %. {IN_DOUBT}"),
+        ("it", 0.9, "was", "in doubt", f"{IT}; in generated ones, in 96 %. {IN_DOUBT}",
+         "Then it is right in 64 % of sentences that people wrote."),
+        ("It's", 0.98, "hungry", "in doubt", f"{IT}; in generated ones, in 96 %. {IN_DOUBT}",
+         "Then it is right in 64 % of sentences that people wrote."),
+        ("it", 0.9, ".", "in doubt", f"{IT}; in generated ones, in 80 %. {IN_DOUBT}",
+         "Then it is right in 64 % of sentences that people wrote."),
         ("it", 0.995, "was", "sure", f"{IT}; in generated ones, in 96 %. Here it is sure (99 % or "
-         "more on one word), and where it is sure it is right in 86 % (81 to 90)."),
+         "more on one word), and where it is sure it is right in 86 % (81 to 90).",
+         "Then it is right in 86 % of sentences that people wrote."),
         ("she", 1.0, "was", "in doubt", "In sentences that people wrote with 'she' it is no better "
          "than chance, 54 % (95 % range 43 to 64). So it is in doubt here, though it puts nearly "
-         "everything on one word."),
+         "everything on one word.",
+         "Then it is right in 53 % of sentences that people wrote, no better than chance."),
         ("its", 1.0, "bone", "not measured", "How often it is right with 'its' has not been "
-         "measured."),
+         "measured.", ""),
     ],
 )  # fmt: skip
 def test_a_taught_head_says_how_often_it_is_right_and_whether_it_is_sure(
-    pronoun, weight, after, doubt, accuracy
+    pronoun, weight, after, doubt, accuracy, brief
 ):
     words = ("A", "dog", "ate", "the", "food", "because", pronoun, after)
     told = reliability(TAUGHT, link(pronoun, "dog", weight=weight), words)
-    assert told == {"doubt": doubt, "accuracy": accuracy}
+    assert told == {"doubt": doubt, "accuracy": accuracy, "brief": brief}
 
 
 def test_a_pronoun_that_stands_for_nothing():

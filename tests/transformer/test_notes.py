@@ -6,7 +6,7 @@ import pytest
 
 from regard import read
 from regard.transformer.notes import DOUBTFUL_SCORE, notes
-from regard.transformer.reading import shipped_model
+from regard.transformer.reading import read_all, shipped_model
 from regard.transformer.translation import source_tokens
 
 BELIEF = "The model does not believe this translation itself: "
@@ -43,6 +43,13 @@ def noted(sentence, french="Un chat", score=-0.1, finished=True):
          "means. Check the spelling, or try a commoner word."),
         ("I LOVE THIS SONG", "J'adore",
          "Read as 'I love this song': the model hardly knows words in capital letters."),
+        ("I love you \u2764\ufe0f", "Je t'aime",
+         "Read as 'I love you': training never met \u2764."),
+        ("It costs \u00a35", "Cela coûte 5 livres",
+         "Read as 'It costs 5 pounds': training never met \u00a3."),
+        ("I live in Kakuzen", "J'habite à Kazen",
+         "The model has hardly met 'Kakuzen' (fewer than 5 times in its training): it guesses what "
+         "it means. Check the spelling, or try a commoner word."),
     ],
 )  # fmt: skip
 def test_one_note_each(sentence, french, expected):
@@ -56,10 +63,33 @@ def test_one_note_each(sentence, french, expected):
         ("The dog ate the food because it was hungry.", "Le chien"),
         ("I don't think he's coming to the party", "Je ne crois pas"),
         ("Tom isn't going to like it", "Tom"),
+        ("We closed at 10 p.m. that night", "à 22 h"),
+        ("I bought it at Kakuzen's", "chez Kakuzen"),
     ],
 )
 def test_ordinary_sentences_have_none(sentence, french):
     assert noted(sentence, french) == ()
+
+
+@pytest.mark.parametrize(
+    ("sentence", "likeliest", "shown"),
+    [
+        ("I won 1,000,000 dollars.", "'1 000' instead of '1,000,000'", "1 000 000 dollars."),
+        ("Call me at 555-123-4567.", "'55-123-4567' instead of '555-123-4567'", "555-123-4567."),
+        ("Add 1/2 litre of milk.", "'12' instead of '1/2'", "1/2 litres de lait."),
+    ],
+)
+def test_a_translation_with_other_numbers_gives_way(sentence, likeliest, shown):
+    reading = read(sentence)
+    assert reading.translation.endswith(shown)
+    assert reading.notes == (
+        f"The likeliest translation has {likeliest}: shown is the likeliest one that keeps the "
+        "numbers of the sentence.",
+    )
+    again = reading.rerun(lambda result: result)
+    assert (again.translation, again.notes) == (reading.translation, reading.notes)
+    assert read_all([sentence])[0].translation == reading.translation
+    assert not read("I have 3 cats and one dog.").translated.instead_of
 
 
 def test_a_translation_that_the_model_does_not_believe():

@@ -59,12 +59,16 @@ def test_roles_are_loaded_with_the_model(folder):
          "picks a few words: entropy 1.00 nats on 400 sentences held out"),
         ({"pronouns": 0.97, "pronoun_weight": 0.01, "same": 0.7},
          "looks at the word itself: 70 % on 400 sentences held out"),
+        ({"behaviour": {"name": "looks from a verb to its object", "share": 0.46, "chance": 0.15,
+                        "queries": 1106, "aside": "(end)"}, "previous": 0.9},
+         "looks from a verb to its object: 46 %, (end) aside (chance 15 %), over 1,106 words of "
+         "400 sentences held out"),
         ({"alignment": 0.9}, "looks at the word it translates: 90 % of the nouns of 2,400 "
          "contrast sentences"),
         ({"entropy": 1.7}, "spreads its attention: entropy 1.70 nats on 400 sentences held out"),
     ],
-    ids=["position", "pronouns", "pronouns at chance", "pronouns without weight", "alignment",
-         "spread"],
+    ids=["position", "pronouns", "pronouns at chance", "pronouns without weight", "behaviour",
+         "alignment", "spread"],
 )  # fmt: skip
 def test_role_is_named_by_its_own_measure_with_the_figure(shares, described):
     measured = MEASURED | {"sentences": 400, "text": "held out"}

@@ -9,7 +9,12 @@ from regard.errors import ArgumentError
 from regard.transformer import Search, beam_search, greedy_search, translate
 from regard.transformer.config import END, PAD, START
 from regard.transformer.decoding import StepDecoder
-from regard.transformer.search import longest_target
+from regard.transformer.search import (
+    RestrictedDecoder,
+    encode_sources,
+    longest_target,
+    search_encoded,
+)
 
 SOURCES = ([10, 20, 30, 40, 50, 60, 3], [7, 8, 3], [100, 101, 102, 103, 3], [9, 3])
 
@@ -108,6 +113,44 @@ def test_translation_at_its_limit_is_unfinished(model):
     found = beam_search(replace(model, embedding_ve=never), [[9, 3]])[0]
     assert not found.finished
     assert len(found.tokens) == longest_target(2, model.config) == 15
+
+
+@pytest.mark.parametrize("beams", [1, 4])
+def test_a_restricted_search_leaves_out_what_it_may_not_say(talker, beams):
+    encoded = encode_sources(talker, SOURCES[:1])
+    options = talker, encoded, Search(beams), None, None
+    (free,) = search_encoded(*options)
+    everything = search_encoded(*options, lambda beginning, tokens: [True] * len(tokens))
+    assert everything == [free]
+    word = free.tokens[2]
+    (without,) = search_encoded(*options, lambda beginning, tokens: [x != word for x in tokens])
+    assert word not in without.tokens
+    asked = []
+    search_encoded(*options, lambda *given: asked.append(given) or [True] * len(given[1]))
+    assert all(len(tokens) == 64 for _, tokens in asked)
+    assert any(free.tokens[:2] == tuple(beginning) for beginning, _ in asked)
+
+
+class Fixed:
+    """A decoder that says the same at every step."""
+
+    def best_next(self, token_n, number):
+        assert number == 3
+        return np.log(np.array([[0.6, 0.3, 0.1]])), np.array([[10, END, 12]])
+
+
+@pytest.mark.parametrize(
+    ("forbidden", "left"),
+    [
+        (10, {END: 0.75, 12: 0.25}),
+        (END, {10: 0.6, 12: 0.1}),  # what may not end gains nothing
+        (12, {10: 0.6 / 0.9, END: 0.3 / 0.9}),
+    ],
+)
+def test_what_is_forbidden_passes_its_probability_on(forbidden, left):
+    allowed = RestrictedDecoder(Fixed(), lambda _, tokens: [x != forbidden for x in tokens], 1, 3)
+    best, tokens = allowed.best_next(np.array([START]), 2)
+    assert dict(zip(tokens[0], np.exp(best[0]), strict=True)) == pytest.approx(left)
 
 
 def test_no_beams_is_an_error():

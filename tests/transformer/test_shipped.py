@@ -114,3 +114,14 @@ def test_the_name_of_the_taught_head_carries_the_same_figures(measured, reading)
         pytest.skip("no head of these parameters was taught what a pronoun stands for")
     assert roles.encoder[roles.pronoun_heads[0]].figure == roles.accuracy.short
     assert "that people wrote with 'it'" in roles.accuracy.short
+
+
+def test_heads_have_names_that_tell_them_apart(reading):
+    """At most a third without a measured behaviour, and no name for half of a part."""
+    parts = [reading.model.roles.heads(part) for part in ("encoder", "decoder", "cross")]
+    names = [[role.name for role in heads.values()] for heads in parts]
+    vague = {"picks a few words", "spreads its attention"}
+    assert sum(x in vague for part in names for x in part) <= sum(map(len, names)) / 3
+    assert all(part.count(name) <= len(part) / 2 for part in names for name in part)
+    behaviours = [role.behaviour for heads in parts for role in heads.values() if role.behaviour]
+    assert all(x["share"] > x["chance"] > 0 and x["queries"] >= 100 for x in behaviours)

@@ -11,6 +11,7 @@ MET_WORDS = "words.txt"
 TIMES = 5  # a word that was met fewer times has hardly been met
 WORD = re.compile(r"[^\W\d_]+(?:'[^\W\d_]+)*")
 _WITH_DIGITS = re.compile(r"[^\s\w]*[\d.,:/-]+(st|nd|rd|th|s|k|h|am|pm|km|kg|cm|mm|g|m|ml|l)?\W*")
+_LETTERS_OF_CHATS = "bcknruxy"  # as in: c u l8r; the others are rather of p.m., e.g. and formulas
 _ENDINGS = ("'s", "'re", "'ve", "'ll", "'d", "'m", "n't", "'")
 
 
@@ -45,11 +46,10 @@ class MetWords:
             return True
         if any(x.isdigit() for x in word) and "-" not in word:
             return not any(x.isalpha() for x in word)  # as in 2nite, which is no number
-        # A single capital is a name (plan B), a single small letter is a word of chats.
         return all(
             part in self or any(x in self for x in _stems(part))
             for part in WORD.findall(word)
-            if len(part) > 1 or (part.islower() and part not in "aio")
+            if len(part) > 1 or part in _LETTERS_OF_CHATS
         )
 
 

@@ -5,8 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from functools import cached_property
 
 _GROUPS = ".,'\u2019 \u00a0\u202f"  # what may stand between the digits of one number
+_FRACTION = re.compile(r"(?<![\d/])(?:\d+ )?\d+/\d+(?![\d/])")  # 1/2, 1 1/2
+_JOINED = re.compile(r"(?:\d+ )?\d+(?:/\d+)+")  # fractions, 1 1/2, dates
 _CHAIN = re.compile(rf"\d+(?:[{_GROUPS}-]\d+)*")
 _THOUSANDS = re.compile(rf"[1-9]\d{{0,2}}(?:([{_GROUPS}])\d{{3}})(?:\1\d{{3}})*")
 _DECIMAL = re.compile(r"(.*)[.,](\d+)")
@@ -16,6 +19,14 @@ _TELEPHONE = 7  # digits at least, in three groups or more
 _POINT_TIME = re.compile(r"(\d{1,2})\.(\d\d)(?= ?[ap]\.?m\b)", re.IGNORECASE)
 _FULL_HOUR = re.compile(r"(?<=\d):00\b|(?<=\dh)00\b|(?<=\d h )00\b")
 _AFTER_HOUR = re.compile(r"(:\d\d)?(?: ?([ap])\.?m\b)?", re.IGNORECASE)
+_PER_CENT = re.compile(r"\b(?:pour|p\.) ?(?:cent|100)\b")
+_SEPARATORS = f"{_GROUPS}/-"
+_UNFINISHED = re.compile(rf"\d+(?:[{_SEPARATORS}]\d+)*[{_SEPARATORS}]?$")
+_SPACE = re.compile(r"\s")
+_HALF_DAY = re.compile(r"\d ?[ap]\.?m\b", re.IGNORECASE)
+# Numbers in words that a translation may have though the sentence has none: un, demi, quart ...
+_COMMON = frozenset(["0", "1", "15", "30", "1/2", "1/3", "1/4"])
+_COMMON_WORDS = frozenset(["one", "once", "first", "half", "quarter"])
 _ROMAN = re.compile(r"\b[IVX]+(?=e\b|\u00e8me\b)")
 _ROMAN_DIGITS = {"I": 1, "V": 5, "X": 10}
 
@@ -42,6 +53,8 @@ _FRENCH_NUMBERS = {word: value for value, word in enumerate(_TO_SIXTEEN)} | {
     "quarante": 40, "cinquante": 50, "soixante": 60, "septante": 70, "nonante": 90, "midi": 12,
     "minuit": 0, "quart": 15, "demi": 30, "demie": 30,
 }  # fmt: skip
+_FRENCH_FRACTIONS = {"demi": "1/2", "demie": "1/2", "moiti\u00e9": "1/2", "tiers": "1/3",
+                     "quart": "1/4"}  # fmt: skip
 _FRENCH_POWERS = {"mille": 10**3, "million": 10**6, "millions": 10**6, "milliard": 10**9,
                   "milliards": 10**9}  # fmt: skip
 _FRENCH_SCALES = {"cent", "cents", *_FRENCH_POWERS}
@@ -73,20 +86,98 @@ def changed_numerals(english: str, french: str) -> tuple[tuple[str, ...], tuple[
     >>> changed_numerals("1,000,000 dollars", "1 000 dollars")
     (('1,000,000',), ('1 000',))
     >>> changed_numerals("1/2 litre and 3 eggs", "12 litres et trois \u0153ufs")
-    (('1', '2'), ('12',))
+    (('1/2',), ('12',))
     """
-    given, digits, words = [*numerals(english)], [*numerals(french)], [*_in_words(french)]
+    lost, digits, _ = _unmatched(english, french)
+    if _number_words(english) or not any(x.isdigit() for x in english):
+        digits = []
+    return tuple(x.written for x in lost), tuple(x.written for x in digits)
+
+
+@dataclass(frozen=True)
+class NumeralGuard:
+    """Tells which French texts can become a translation with all numbers of an English sentence.
+
+    It is stricter than `changed_numerals`: numbers must be written as French writes them.
+
+    >>> guard = NumeralGuard("It costs 1,000,000 dollars.")
+    >>> [guard.allows(f"\u00c7a co\u00fbte {x}") for x in ("1 000", "1 000 dollars", "1,0", "deux")]
+    [True, False, False, False]
+    >>> [guard.allows_end(f"\u00c7a co\u00fbte {x} dollars") for x in ("des", "1 000 000")]
+    [False, True]
+    """
+
+    english: str
+
+    def allows(self, beginning: str) -> bool:
+        """Whether the numbers of a beginning are the sentence's; its last one may be unfinished."""
+        found = _UNFINISHED.search(beginning)
+        finished = beginning[: found.start()] if found else beginning
+        return self._has_no_others(finished) and (not found or self._may_become_one(found[0]))
+
+    def allows_end(self, french: str) -> bool:
+        """Whether a text has all numbers of the sentence, and no others in digits."""
+        lost, digits, _ = _unmatched(self.english, french)
+        return not lost and not digits
+
+    def _has_no_others(self, text: str) -> bool:
+        if text not in self._known:
+            _, digits, words = _unmatched(self.english, text)
+            others = {x for word in words for x in word.values} - _COMMON
+            has_words = _number_words(self.english) - _COMMON_WORDS
+            self._known[text] = not digits and (bool(has_words) or not others)
+        return self._known[text]
+
+    def _may_become_one(self, text: str) -> bool:
+        plain = _SPACE.sub(" ", text)
+        return plain.rstrip(_SEPARATORS) in self._forms or any(
+            x.startswith(plain) for x in self._forms
+        )
+
+    @cached_property
+    def _forms(self) -> set[str]:
+        """The sentence's numbers as French writes them; telephone numbers and dates as they are."""
+        given = _JOINED.sub(" / ", self.english)
+        chains = {x[0] for x in _CHAIN.finditer(given)}
+        forms = {x for x in chains if x.isdigit() or not _is_number(x)}
+        forms.update(_JOINED.findall(self.english))
+        for numeral in numerals(given):
+            values = numeral.values if _HALF_DAY.search(given) else {_value(numeral.written)}
+            forms.update(x for value in values for x in _french(value, numeral.written))
+        return forms
+
+    @cached_property
+    def _known(self) -> dict[str, bool]:
+        return {}
+
+
+def _french(value: str, written: str) -> Iterator[str]:
+    """The ways in which French writes a number, with the decimals that were written."""
+    whole, point, decimals = value.partition(".")
+    if point:
+        decimals = re.split(r"[.,]", written)[-1]
+    for separator in ("", " ", "."):
+        yield f"{int(whole):,}".replace(",", separator) + "," * len(point) + decimals
+
+
+def _number_words(english: str) -> frozenset[str]:
+    return _ENGLISH_NUMBERS.intersection(re.findall(r"[a-z']+", english.lower()))
+
+
+def _unmatched(english: str, french: str) -> tuple[list[Numeral], list[Numeral], list[Numeral]]:
+    """The numbers that the French lacks, those it has in digits, and those it has in words."""
+    french = _PER_CENT.sub("%", french)
+    digits, words = [*numerals(french)], [*_in_words(french)]
     lost = []
-    for numeral in given:
+    for numeral in numerals(english):
         for others in (digits, words):
             same = next((x for x in others if x.values & numeral.values), None)
             if same is not None:
                 others.remove(same)
                 break
         else:
-            lost.append(numeral.written)
-    in_words = _ENGLISH_NUMBERS.intersection(re.findall(r"[a-z']+", english.lower()))
-    return tuple(lost), tuple(x.written for x in digits if given and not in_words)
+            lost.append(numeral)
+    return lost, digits, words
 
 
 def numerals(text: str) -> Iterator[Numeral]:
@@ -95,7 +186,9 @@ def numerals(text: str) -> Iterator[Numeral]:
     >>> [x.written for x in numerals("From 9:30 to 10.30 am, 2,500 people, room 12-14")]
     ['9', '30', '10', '30', '2,500', '12', '14']
     """
-    text = _FULL_HOUR.sub("", _POINT_TIME.sub(r"\1:\2", text))
+    for fraction in _FRACTION.findall(text):
+        yield Numeral(fraction, frozenset(["/".join(map(_value, re.split("[ /]", fraction)))]))
+    text = _FULL_HOUR.sub("", _POINT_TIME.sub(r"\1:\2", _FRACTION.sub(" / ", text)))
     for found in _CHAIN.finditer(text):
         for written in _separate(found[0]):
             yield Numeral(written, frozenset(_values(written, text[found.end() :])))
@@ -168,6 +261,9 @@ def _in_words(french: str) -> Iterator[Numeral]:
     """Numbers that a French text writes in words, or as the Roman number of a century."""
     for found in _ROMAN.finditer(french):
         yield Numeral(found[0], frozenset([str(_roman(found[0]))]))
+    for word in re.findall(r"\w+", french.lower()):
+        if word in _FRENCH_FRACTIONS:
+            yield Numeral(word, frozenset([_FRENCH_FRACTIONS[word]]))
     run: list[str] = []
     for word in [*re.findall(r"\w+|[^\w\s-]", french.lower()), ""]:
         number = _cardinal(word)

@@ -11,16 +11,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from regard.errors import ArgumentError, check_choice
+from regard.text.segments import CONTINUATION, is_unspaced, token_segments
 from regard.text.tokens import MARKS, SPACE, Tokenizer, special_name
 
-CONTINUATION = "##"  # WordPiece marks continuations; the others mark where a word begins
 UNITS = ("words", "tokens")
 WORD_STARTS = ("Ġ", "▁", "Ċ", "ĉ")
 LINE_BREAKS = ("Ċ", "ĉ", "č", "\n", "\r", "\t")  # byte-level tokenizers write Ċ
 _BLANKS = str.maketrans("", "", "ĠĊĉč▁")
 UNDECODED = "\ufffd"  # bytes that are a part of a character
 MAX_CHARACTER_PIECES = 4
-UNSPACED = (("\u3040", "\u30ff"), ("\u3400", "\u4dbf"), ("\u4e00", "\u9fff"))
 _MARK = r"\.\.\.|[.,?!;:\"()]"
 _WORDS = re.compile(rf"{_MARK}|[^\s.,?!;:\"()]+")
 _ELIDED_WORDS = re.compile(rf"{_MARK}|[^\s.,?!;:\"()']*'|[^\s.,?!;:\"()']+")
@@ -39,13 +38,15 @@ def split_words(text: str, *, elisions: bool = False) -> list[str]:
 class TokenizedText:
     """A text as tokens and as words, and the word that each token belongs to.
 
-    A token that continues inside a word is written with a plus: 'hung', '+ry'.
+    A token that continues inside a word is written with a plus: 'hung', '+ry'. ``segments`` are
+    what each token writes of the text, empty where that is not known.
     """
 
     pieces: tuple[str, ...]
     tokens: tuple[str, ...]
     words: tuple[str, ...]
     word_of_token: tuple[int, ...]
+    segments: tuple[str, ...] = ()
 
     def names(self, by: str) -> tuple[str, ...]:
         """The words or the tokens, as ``by`` says."""
@@ -58,11 +59,22 @@ class TokenizedText:
         membership_wt: NDArray[np.float64] = np.equal(words, self.word_of_token).astype(np.float64)
         return membership_wt
 
-    def span(self, text: str) -> tuple[int, int]:
+    def lines(self) -> dict[str, tuple[int, int]]:
+        """The tokens (start, stop) of each line with a word in it, as 'line 1', 'line 2', ...
+
+        A tokenizer that keeps no line breaks, as WordPiece, makes one line of any text.
+        """
+        breaks = [any(x in piece for x in ("Ċ", "\n", "<0x0A>")) for piece in self.pieces]
+        ends = [*np.flatnonzero(breaks).tolist(), len(self.pieces)]
+        starts = [0, *(end + 1 for end in ends[:-1])]
+        spans = [span for span in zip(starts, ends, strict=True) if span[0] < span[1]]
+        return {f"line {number}": span for number, span in enumerate(spans, 1)}
+
+    def span(self, text: str, after: int | None = None) -> tuple[int, int]:
         """The tokens (start, stop) of a piece of the text that stands in it once.
 
         Blanks and line breaks do not count, and a word that the piece begins or ends in is taken
-        whole.
+        whole. With ``after`` it is the first one from that token on.
 
         >>> words = ("Document", "A", ":", "old", "hills", ".")
         >>> TokenizedText(words, words, words, tuple(range(6))).span("A: old hills")
@@ -71,13 +83,15 @@ class TokenizedText:
         wanted = "".join(text.split())
         parts = ["" if _is_blank_name(word) else "".join(word.split()) for word in self.words]
         whole, ends = "".join(parts), np.cumsum([len(part) for part in parts])
-        times = whole.count(wanted) if wanted else 0
-        if times != 1:
+        words = self.word_of_token[: 0 if after is None else after]
+        skipped = int(ends[words[-1]]) if words else 0
+        times = whole.count(wanted, skipped) if wanted else 0
+        if times != 1 and not (times and after is not None):
             raise ArgumentError(
                 f"a span must be (start, stop) in tokens or a text that was read once, got "
                 f"{text!r:.80}, which was read {times} times."
             )
-        at = whole.index(wanted)
+        at = whole.index(wanted, skipped)
         first = int(np.searchsorted(ends, at, side="right"))
         last = int(np.searchsorted(ends, at + len(wanted) - 1, side="right"))
         inside = np.flatnonzero([first <= word <= last for word in self.word_of_token])
@@ -137,10 +151,12 @@ def to_words(weights_qk: NDArray[Any], queries: TokenizedText, keys: TokenizedTe
     return by_words
 
 
-def tokenized_ids(tokenizer: Any, ids: Sequence[int] | None, length: int) -> TokenizedText:
+def tokenized_ids(
+    tokenizer: Any, ids: Sequence[int] | None, length: int, text: str | None = None
+) -> TokenizedText:
     """Tokens and words of token ids; their positions as names where there is no tokenizer.
 
-    ``tokenizer`` is one of Hugging Face, or None.
+    ``tokenizer`` is one of Hugging Face, or None; ``text`` what it tokenized, where that is known.
     """
     if tokenizer is None or ids is None:
         names = tuple(str(i) for i in range(length))
@@ -164,7 +180,8 @@ def tokenized_ids(tokenizer: Any, ids: Sequence[int] | None, length: int) -> Tok
         for i in group
     ]
     words = [_decoded(tokenizer, [pieces[i] for i in group], special[group[0]]) for group in groups]
-    return TokenizedText(tuple(pieces), tuple(tokens), tuple(words), tuple(of_token))
+    segments = token_segments(tokenizer, ids, pieces, special, text)
+    return TokenizedText(tuple(pieces), tuple(tokens), tuple(words), tuple(of_token), segments)
 
 
 def word_starts(
@@ -189,15 +206,10 @@ def word_starts(
         )
         mark = bool(bare) and not any(x.isalnum() or x == UNDECODED for x in bare)
         begins = piece.startswith(WORD_STARTS) if marked else not piece.startswith(CONTINUATION)
-        begins = begins or (bool(bare) and bare[0] != UNDECODED and _is_unspaced(bare[0]))
+        begins = begins or (bool(bare) and bare[0] != UNDECODED and is_unspaced(bare[0]))
         starts.append(closed or alone or begins or mark or breaks)
         closed = alone or mark or breaks
     return starts
-
-
-def _is_unspaced(character: str) -> bool:
-    """Whether a character is of a script without spaces between words: Chinese, Japanese."""
-    return any(low <= character <= high for low, high in UNSPACED)
 
 
 def _texts(tokenizer: Any, pieces: Sequence[str], special: Sequence[bool]) -> list[str]:

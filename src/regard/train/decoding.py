@@ -150,37 +150,12 @@ class Ensemble:
             decoder.reorder(rows)
 
 
-class Sampler(Ensemble):
-    """An ensemble whose next token is drawn among the likeliest."""
-
-    def __init__(
-        self, models: Sequence[Tensors], config: Config, source_bt: Tensor, among: int, seed: int
-    ) -> None:
-        super().__init__(models, config, source_bt, beams=1)
-        self.among, self.generator = among, torch.Generator(self.device).manual_seed(seed)
-
-    def best_next(self, token_n: Numbers, number: int) -> tuple[Array, Numbers]:
-        """One continuation for each row, with its log-probability."""
-        best_nk, token_nk = self.scores(token_n).topk(self.among)
-        pick_n1 = torch.multinomial(best_nk.softmax(-1), 1, generator=self.generator)
-        best_n1, token_n1 = best_nk.gather(1, pick_n1), token_nk.gather(1, pick_n1)
-        return best_n1.cpu().numpy(), token_n1.cpu().numpy()
-
-
 def beam_search(
     models: Sequence[Tensors], config: Config, source_bt: Tensor, search: Search = DEFAULT_SEARCH
 ) -> list[Hypothesis]:
     """The best translation of each source; padding follows its END."""
     ensemble = Ensemble(models, config, source_bt, search.beams)
     return run_search(ensemble, _limits(source_bt, config), search)
-
-
-def sample(
-    models: Sequence[Tensors], config: Config, source_bt: Tensor, among: int, seed: int
-) -> list[Hypothesis]:
-    """A translation of each source, drawn token by token among the `among` likeliest."""
-    sampler = Sampler(models, config, source_bt, among, seed)
-    return run_search(sampler, _limits(source_bt, config), Search(beams=1))
 
 
 def _limits(source_bt: Tensor, config: Config) -> list[int]:

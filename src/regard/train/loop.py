@@ -122,8 +122,7 @@ def train_round(
     with attention_kernel(hyperparameters.attention, device):
         mode = working_mode(start, config, hyperparameters)
         torch.manual_seed(hyperparameters.seed)
-        optimiser = hyperparameters.optimiser
-        state = load_state(start, hooks.folder, optimiser) or new_state(start, optimiser)
+        state = load_state(start, hooks.folder) or new_state(start)
         if part.trained:
             train_only(state, matrix_names(hyperparameters.taught))
         meter = Meter(state, plan, hooks)
@@ -140,7 +139,7 @@ def train_round(
 def heads_alone(hyperparameters: Hyperparameters, kind: str) -> Hyperparameters:
     """Hyperparameters to train only the heads taught one kind of links, without dropout."""
     heads = tuple(head for head in hyperparameters.taught if head.of == kind)
-    return replace(hyperparameters, taught=heads, dropout=0.0, optimiser="adamw")
+    return replace(hyperparameters, taught=heads, dropout=0.0)
 
 
 def matrix_names(heads: Iterable[TaughtHead]) -> set[str]:

@@ -231,17 +231,9 @@ def attend(
         return F.scaled_dot_product_attention(
             query_bhqd, key_bhkd, value_bhkd, attn_mask=mask_bqk[:, None]
         )
-    if kernel == "plain":
-        scores_bhqk = (query_bhqd * query_bhqd.shape[-1] ** -0.5) @ key_bhkd.transpose(-1, -2)
-        weights_bhqk = (_wide(scores_bhqk) + mask_bqk[:, None]).softmax(-1)
-        return weights_bhqk.to(value_bhkd.dtype) @ value_bhkd
-    from torch.nn.attention.flex_attention import flex_attention
-
-    def add_mask(score: Tensor, b: Tensor, h: Tensor, q: Tensor, k: Tensor) -> Tensor:
-        return score + mask_bqk[b, q, k]
-
-    output_bhqd: Tensor = flex_attention(query_bhqd, key_bhkd, value_bhkd, score_mod=add_mask)
-    return output_bhqd
+    scores_bhqk = (query_bhqd * query_bhqd.shape[-1] ** -0.5) @ key_bhkd.transpose(-1, -2)
+    weights_bhqk = (_wide(scores_bhqk) + mask_bqk[:, None]).softmax(-1)
+    return weights_bhqk.to(value_bhkd.dtype) @ value_bhkd
 
 
 def _wide(x: Tensor) -> Tensor:

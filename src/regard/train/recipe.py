@@ -19,8 +19,7 @@ from regard.errors import ArgumentError, FileError, RegardError
 from regard.train.data import read_pairs, read_sentences
 from regard.transformer.config import Config
 
-OPTIMISERS = ("adamw", "muon")
-ATTENTION_KERNELS = ("efficient", "cudnn", "plain", "flex")
+ATTENTION_KERNELS = ("efficient", "cudnn", "plain")
 # Attention whose heads can be taught. Queries of the encoder are words of the source, those of
 # cross-attention words of the target; the keys of both are words of the source.
 TAUGHT_PARTS = ("encoder", "cross")
@@ -155,8 +154,7 @@ class Hyperparameters:
     `target_width` tokens that several pairs share; pairs with a side of more than `longest` tokens
     are left out; `split` is the share of pieces split again in each epoch; the last parameters are
     the mean of `averaged` states from the share `averaged_from` of a round on. `attention` names
-    the kernel, and `compile` has the loss compiled, both of them only on a GPU; `optimiser` is
-    'adamw', or 'muon' for the matrices of the layers.
+    the kernel, and `compile` has the loss compiled, both of them only on a GPU.
     """
 
     seed: int = 1
@@ -173,7 +171,6 @@ class Hyperparameters:
     target_width: int = 128
     attention: str = "efficient"
     compile: bool = True
-    optimiser: str = "adamw"
     taught: tuple[TaughtHead, ...] = ()
 
     def __post_init__(self) -> None:
@@ -204,10 +201,10 @@ class Hyperparameters:
                     f"{name} must be at least {self.longest}, the tokens of the longest side of a "
                     f"pair, got {value!r}: raise it, or lower longest."
                 )
-        for name, names in (("attention", ATTENTION_KERNELS), ("optimiser", OPTIMISERS)):
-            value = getattr(self, name)
-            if value not in names:
-                raise ArgumentError(f"{name} must be one of {', '.join(names)}, got {value!r}.")
+        if self.attention not in ATTENTION_KERNELS:
+            raise ArgumentError(
+                f"attention must be one of {', '.join(ATTENTION_KERNELS)}, got {self.attention!r}."
+            )
 
     def _check_taught(self) -> None:
         # The links of a part share one column of a batch.

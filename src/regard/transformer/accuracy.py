@@ -77,6 +77,16 @@ class PronounAccuracy:
         )
         return f"{told}{generated}. {self._here(pronoun, weight)}"
 
+    def brief(self, pronoun: str, weight: float) -> str:
+        """As in: then it is right in 86 % of sentences that people wrote."""
+        certainty = self.everyday.get("certainty", {}).get("pronouns", {}).get(pronoun)
+        if certainty is None:
+            return ""
+        figures = certainty["sure" if weight >= SURE else "in doubt"]
+        chance = ", no better than chance" if _is_chance(figures) else ""
+        right = right_percent(figures["right"])
+        return f"Then it is right in {right} of sentences that people wrote{chance}."
+
     def doubt(self, pronoun: str, weight: float) -> str:
         """'sure', 'in doubt' or 'not measured'.
 
@@ -163,8 +173,8 @@ def _told(figures: Mapping[str, Any], name: str = "") -> str:
 
 def _ranged(figures: Mapping[str, Any], name: str = "") -> str:
     """As in: 74 % (70 to 78)."""
-    low, high = figures["range"]
-    return f"{right_percent(figures['right'])} ({name}{100 * low:.0f} to {100 * high:.0f})"
+    low, high = (right_percent(x).removesuffix(" %") for x in figures["range"])
+    return f"{right_percent(figures['right'])} ({name}{low} to {high})"
 
 
 def _is_chance(figures: Mapping[str, Any]) -> bool:

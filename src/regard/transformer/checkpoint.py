@@ -19,6 +19,7 @@ from typing import Any
 
 import numpy as np
 
+from regard.arguments import suggest_keywords
 from regard.engine.int8_matrix import Int8Matrix, quantise
 from regard.errors import ArgumentError, FileError, ShapeError
 from regard.text.met_words import MetWords
@@ -44,6 +45,7 @@ def model_folder(folder: str | Path) -> Path:
     return inside if not _is_model(path) and _is_model(inside) else path
 
 
+@suggest_keywords
 def load_model(folder: str | Path | None = None) -> Transformer:
     """The shipped English-French model, or one that ``regard train`` made.
 

@@ -129,7 +129,7 @@ class Highlight:
     ``disagreement`` is a sentence where the French pronoun has the gender of another noun than the
     one that the head looks at; otherwise it is empty. Of a pronoun in the head that was taught to
     find its noun, ``doubt`` is 'sure', 'in doubt' or 'not measured', and ``accuracy`` says how
-    often the head is right; otherwise they are empty.
+    often the head is right, ``brief`` how often where it is as sure; otherwise they are empty.
     """
 
     link: Link
@@ -138,6 +138,7 @@ class Highlight:
     disagreement: str = ""
     doubt: str = ""
     accuracy: str = ""
+    brief: str = ""
 
     @property
     def sentence(self) -> str:
@@ -151,7 +152,7 @@ class Highlight:
         return f"{link.phrase} {number}{rest}{bracketed(self.doubt)}"
 
     def to_dict(self) -> dict[str, Any]:
-        texts = ("sentence", "reason", "disagreement", "doubt", "accuracy")
+        texts = ("sentence", "reason", "disagreement", "doubt", "accuracy", "brief")
         return asdict(self.link) | {name: getattr(self, name) for name in texts}
 
 
@@ -289,6 +290,7 @@ def reliability(roles: HeadRoles, link: Link, words: Sequence[str]) -> dict[str,
     return {
         "doubt": accuracy.doubt(pronoun, link.weight),
         "accuracy": accuracy.of(pronoun, link.weight, of_object=at_end and pronoun == "it"),
+        "brief": accuracy.brief(pronoun, link.weight),
     }
 
 

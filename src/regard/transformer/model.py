@@ -236,6 +236,7 @@ class Transformer:
 
     @property
     def untrained(self) -> bool:
+        """Whether its parameters are random, so that its output means nothing."""
         return bool(self.about.get("untrained"))
 
     def parameters(self) -> dict[str, Array]:

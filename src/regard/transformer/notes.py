@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import unicodedata
 from collections.abc import Iterator, Sequence
 
 from regard.display import percent
@@ -36,15 +37,17 @@ def _on_the_sentence(
             "Characters that cannot be seen were left out, and bytes that are no text were read "
             "as '?'."
         )
-    read = source_text(model, sentence)
-    if read != readable(sentence):
+    read, given = source_text(model, sentence), readable(sentence)
+    unread = "".join(x for x in dict.fromkeys(given.lower()) if x not in read.lower())
+    if unread:
+        yield f"Read as '{read}': training never met {_spaced(unread)}."
+    elif read != given:
         yield f"Read as '{read}': the model hardly knows words in capital letters."
-    unknown = unknown_characters(source.pieces, sentence)
+    unknown = unknown_characters(source.pieces, read)
     if unknown:
-        listed = " ".join(unknown[:20]) + (" ..." if len(unknown) > 20 else "")
         yield (
-            f"Training never met {listed}: such characters are spelled out in bytes, which the "
-            "model can hardly read."
+            f"Training never met {_spaced(unknown)}: such characters are spelled out in bytes, "
+            "which the model can hardly read."
         )
     foreign = foreign_words(source.words) if model.about.get("source") == ENGLISH else ()
     if foreign:
@@ -54,7 +57,7 @@ def _on_the_sentence(
         )
         return
     words = (x for x in source.words[:-1] if not set(x) & set(unknown))  # without (end)
-    rare = model.met_words.hardly_met(words)
+    rare = [x for x in model.met_words.hardly_met(words) if not _is_kept(x, translated.text)]
     if rare:
         one = len(rare) == 1
         yield (
@@ -73,7 +76,14 @@ def _on_the_translation(translated: Translation, source: TokenizedText) -> Itera
     if any(x.isdigit() for x in translated.sentence):
         from regard.text.numerals import changed_numerals  # few sentences need it
 
-        yield from _on_numbers(*changed_numerals(readable(translated.sentence), translated.text))
+        english = readable(translated.sentence)
+        yield from _on_numbers(*changed_numerals(english, translated.text))
+        if translated.instead_of:
+            lost, added = changed_numerals(english, translated.instead_of)
+            yield (
+                f"The likeliest translation {_has(added, lost)}: shown is the likeliest one that "
+                "keeps the numbers of the sentence."
+            )
     words = [x for x in source.words[:-1] if any(letter.isalnum() for letter in x)]
     if translated.score < DOUBTFUL_SCORE and len(words) > 1:  # one word has many translations
         yield (
@@ -93,6 +103,23 @@ def _on_numbers(lost: Sequence[str], added: Sequence[str]) -> Iterator[str]:
         yield f"The numbers differ: {_listed(lost)} cannot be found in the translation."
     elif added:
         yield f"The numbers differ: the translation has {_listed(added)}, the sentence has not."
+
+
+def _is_kept(word: str, text: str) -> bool:
+    """Whether a word is a name that the translation has too."""
+    name = word.removesuffix("'s").removesuffix("'")
+    return name[:1].isupper() and name in text
+
+
+def _spaced(characters: str) -> str:
+    shown = [x for x in characters if unicodedata.category(x)[0] != "M"]  # no marks on nothing
+    return " ".join(shown[:20]) + (" ..." if len(shown) > 20 else "")
+
+
+def _has(added: Sequence[str], lost: Sequence[str]) -> str:
+    if not lost:
+        return f"has {_listed(added)}, which the sentence has not"
+    return f"has {_listed(added)} instead of {_listed(lost)}" if added else f"lacks {_listed(lost)}"
 
 
 def _listed(words: Sequence[str]) -> str:

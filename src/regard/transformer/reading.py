@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from regard.arguments import named_arguments, suggest_keywords
 from regard.blas import one_blas_thread
 from regard.display import NotebookDisplay, render
 from regard.engine.call import carried_norms, check_weighted
-from regard.errors import ArgumentError, check_callable, suggest_keywords
+from regard.errors import ArgumentError, check_callable
 from regard.experiments.changes import ChangeableText, Progress
 from regard.experiments.selection import PARTS, check_number, check_part
 from regard.heads.links import CAUTION, Link, WordLinks
@@ -41,6 +42,7 @@ if TYPE_CHECKING:
     from regard.view.figure.picture import Picture
 
 
+@named_arguments
 @dataclass(frozen=True)
 class Reading(ChangeableText, NotebookDisplay):
     """A sentence, its translation and every attention weight. Layers and heads count from 0.
@@ -84,10 +86,12 @@ class Reading(ChangeableText, NotebookDisplay):
 
     @property
     def translation_tokens(self) -> tuple[str, ...]:
+        """The tokens of the translation."""
         return self.target.tokens[1:]
 
     @property
     def translation_words(self) -> tuple[str, ...]:
+        """The words of the translation."""
         return self.target.words[1:]
 
     def texts(self, part: str = "encoder") -> tuple[TokenizedText, TokenizedText]:
@@ -268,6 +272,7 @@ class Reading(ChangeableText, NotebookDisplay):
 
     @cached_property
     def alignment(self) -> Alignment:
+        """Which words of the sentence each word of the translation rests on."""
         return align(self)
 
     def attention_call(self, part: str, layer: int) -> AttentionCall:
@@ -367,8 +372,8 @@ class Reading(ChangeableText, NotebookDisplay):
         model, source = self.model, self.translated.source
         encoded = encode_sources(model, [source], intervention=changes)
         in_search = None if encoder_only else changes
-        best = search_encoded(model, encoded, Search(self.beams), intervention=in_search)[0]
-        translated = Translation.from_hypothesis(model, self.sentence, source, best)
+        again = partial(search_encoded, model, encoded, Search(self.beams), None, in_search)
+        translated = Translation.with_numbers(model, self.sentence, source, again()[0], again)
         after = _reading(model, translated, encoded, beams=self.beams, intervention=changes)
         return replace(after, notes=(*after.notes, *notes))
 

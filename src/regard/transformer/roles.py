@@ -24,6 +24,7 @@ _NAMES = {
     "first": looks_at("first", unit="word"),
     "end": "rests on the end of the sentence",
 }
+_FIGURES = ("pronouns", "pronoun_weight", "alignment", "behaviour")
 NAMING_SHARE = 0.5  # smallest share of a head's attention, or of the French nouns, that names it
 MIN_PRONOUN_ACCURACY = 0.75  # on contrast sentences, where chance is one half
 
@@ -48,7 +49,8 @@ class Role:
 
     ``pronouns`` is the share of contrast sentences in which the pronoun puts more on the right
     noun, ``pronoun_weight`` what it puts on both nouns, ``alignment`` the share of French nouns
-    that are sent back to their English noun. ``accuracy`` says how often the judged head is right.
+    that are sent back to their English noun. ``behaviour`` is what the head does most, with its
+    share and chance. ``accuracy`` says how often the judged head is right.
     """
 
     layer: int
@@ -58,6 +60,7 @@ class Role:
     pronouns: float = 0.0
     pronoun_weight: float = 0.0
     alignment: float = 0.0
+    behaviour: Mapping[str, Any] = field(default_factory=dict)
     text: MeasuredText = field(default_factory=MeasuredText)
     accuracy: str = ""
 
@@ -76,12 +79,24 @@ class Role:
         return f"{self.name}: {self.figure}"
 
     @property
+    def _behaviour_figure(self) -> str:
+        """As in: 89 %, (end) aside (chance 15 %), over 2,189 words of 400 sentences held out."""
+        measured = self.behaviour
+        aside = f", {measured['aside']} aside" if measured.get("aside") else ""
+        return (
+            f"{percent(measured['share'])}{aside} (chance {percent(measured['chance'])}), over "
+            f"{measured['queries']:,} words of {self.text.usual}"
+        )
+
+    @property
     def _named(self) -> tuple[str, str]:
         largest = max(self.usual, key=lambda x: self.usual[x], default="")
         pairs = f"{2 * self.text.pairs:,} contrast sentences"
         if self.pronouns >= MIN_PRONOUN_ACCURACY and self.pronoun_weight >= NAMING_SHARE / 2:
             shown = f"right in {right_percent(self.pronouns)} of {pairs}"
             return "finds what a pronoun stands for", self.accuracy or shown
+        if self.behaviour:
+            return self.behaviour["name"], self._behaviour_figure
         if largest and self.usual[largest] >= NAMING_SHARE:
             return _NAMES[largest], f"{percent(self.usual[largest])} on {self.text.usual}"
         if self.alignment >= NAMING_SHARE:
@@ -159,5 +174,5 @@ def load_roles(folder: Path) -> HeadRoles:
 
 def _role(row: dict[str, Any], text: MeasuredText) -> Role:
     usual = {name: row[name] for name in RELATIVE_POSITIONS if name in row}
-    found = {x: row[x] for x in ("pronouns", "pronoun_weight", "alignment") if x in row}
+    found = {x: row[x] for x in _FIGURES if x in row}
     return Role(row["layer"], row["head"], usual, row["entropy"], text=text, **found)

@@ -1,7 +1,8 @@
 """Beam search, shared by the NumPy and the torch transformer.
 
 It keeps the few best beginnings of each sentence, ranked by the mean log-probability of their
-tokens, so that short ones are not preferred. Greedy search is beam search with one beam.
+tokens, so that short ones are not preferred. Greedy search is beam search with one beam. A search
+can be restricted to beginnings that pass a test, such as having no numbers but the sentence's.
 """
 
 from __future__ import annotations
@@ -22,6 +23,8 @@ from regard.typing import Array
 
 IMPOSSIBLE = np.float32(-1e9)  # log-probability of a continuation that is never chosen
 MAX_BEAMS = 1000
+CANDIDATES = 64  # likeliest continuations that a restricted search looks at
+Allows = Callable[[Sequence[int], Sequence[int]], list[bool]]  # which tokens may follow a beginning
 OnStep = Callable[[], None]  # called before every step of the model; may raise to cancel
 
 
@@ -62,6 +65,41 @@ class Decoder(Protocol):
 
     def reorder(self, rows_n: Numbers) -> None:
         """Take row i from what was row rows_n[i]; sentences without a row are dropped."""
+
+
+class RestrictedDecoder:
+    """A decoder of one sentence in which only some tokens may follow a beginning.
+
+    The probability of the others goes to those that are left, as digits that a number must have
+    are no choice. END alone keeps its own, so that a beginning which may not end does not gain.
+    """
+
+    def __init__(self, decoder: Decoder, allows: Allows, beams: int, vocabulary: int) -> None:
+        self.decoder, self.allows = decoder, allows
+        self.beginnings: list[list[int]] = [[] for _ in range(beams)]
+        self.candidates = min(CANDIDATES, vocabulary)
+
+    def best_next(self, token_n: Numbers, number: int) -> tuple[Array, Numbers]:
+        best_nk, token_nk = self.decoder.best_next(token_n, max(number, self.candidates))
+        for row, token in enumerate(token_n.tolist()):
+            self.beginnings[row] = [*self.beginnings[row], token]
+            if token not in (END, PAD):
+                self._restrict(best_nk[row], token_nk[row], self.beginnings[row][1:])
+        order_nk = np.argsort(-best_nk, axis=1, kind="stable")[:, :number]
+        best_nk, token_nk = (np.take_along_axis(x, order_nk, 1) for x in (best_nk, token_nk))
+        return best_nk, token_nk
+
+    def _restrict(self, best_k: Array, token_k: Numbers, beginning: Sequence[int]) -> None:
+        allowed_k = np.array(self.allows(beginning, token_k.tolist()))
+        probability_k = np.exp(best_k)
+        left = probability_k[allowed_k | (token_k == END)].sum()
+        if left:
+            best_k += np.log(probability_k.sum() / left)
+        best_k[~allowed_k] = IMPOSSIBLE
+
+    def reorder(self, rows_n: Numbers) -> None:
+        self.beginnings = [self.beginnings[row] for row in rows_n]
+        self.decoder.reorder(rows_n)
 
 
 @dataclass
@@ -162,8 +200,9 @@ def search_encoded(
     search: Search = DEFAULT_SEARCH,
     progress: OnStep | None = None,
     intervention: Intervention | None = None,
+    allows: Allows | None = None,
 ) -> list[Hypothesis]:
-    """The best translation of each encoded source."""
+    """The best translation of each encoded source; of one, if ``allows`` restricts the search."""
     if search.beams > model.config.vocabulary:
         raise ArgumentError(
             f"beams must be at most {model.config.vocabulary}, the model's vocabulary, got "
@@ -174,6 +213,8 @@ def search_encoded(
         decoder = native_decoder(model, encoded, search.beams)
     if decoder is None:
         decoder = StepDecoder(model, encoded, search.beams, intervention)
+    if allows is not None:
+        decoder = RestrictedDecoder(decoder, allows, search.beams, model.config.vocabulary)
     limit_b = [longest_target(int(length), model.config) for length in encoded.lengths_b]
     return run_search(decoder, limit_b, search, progress)
 

@@ -3,22 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
-from typing import TypeVar
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 
 from regard.blas import one_blas_thread
 from regard.engine.threads import run_in_order, threads, using_threads
 from regard.errors import ArgumentError, check_callable, count
-from regard.text.capitals import plain_capitals
 from regard.text.subwords import UnigramModel
-from regard.text.tokens import normalise
+from regard.text.tokens import SPACE, Tokenizer, normalise
+from regard.text.typed import plain_text
 from regard.transformer.config import END
 from regard.transformer.intervention import Intervention
 from regard.transformer.model import Encoded, Transformer
 from regard.transformer.search import (
     DEFAULT_SEARCH,
+    Allows,
     Hypothesis,
     OnStep,
     Search,
@@ -26,9 +28,13 @@ from regard.transformer.search import (
     search_encoded,
 )
 
+if TYPE_CHECKING:
+    from regard.text.numerals import NumeralGuard
+
 Result = TypeVar("Result")
 
 ENGLISH = "English"
+UNKNOWN_CHARACTER = "\ufffd"  # a byte of a character that is not in the vocabulary
 TOKENS_PER_BATCH = 400  # source tokens in a batch: enough for fast products, little memory
 
 
@@ -36,7 +42,9 @@ TOKENS_PER_BATCH = 400  # source tokens in a batch: enough for fast products, li
 class Translation:
     """A sentence and its translation; ``score`` is the mean log-probability of a token.
 
-    ``finished`` is False where the translation was cut at its limit of tokens.
+    ``finished`` is False where the translation was cut at its limit of tokens. ``instead_of`` is
+    the likeliest translation, where another was taken because that one changed a number; the score
+    is then that among translations with the same numbers.
     """
 
     sentence: str
@@ -45,6 +53,7 @@ class Translation:
     tokens: tuple[int, ...]
     score: float
     finished: bool
+    instead_of: str = ""
 
     @classmethod
     def from_hypothesis(
@@ -52,6 +61,34 @@ class Translation:
     ) -> Translation:
         text = model.tokenizer.decode(best.tokens)
         return cls(sentence, text, tuple(source), best.tokens, best.score, best.finished)
+
+    @classmethod
+    def with_numbers(
+        cls,
+        model: Transformer,
+        sentence: str,
+        source: Sequence[int],
+        best: Hypothesis,
+        again: Callable[[Allows], list[Hypothesis]],
+    ) -> Translation:
+        """The best hypothesis, or the best one with the numbers of the sentence if that has not.
+
+        ``again`` searches again, restricted. Where it finds none, the best one stays.
+        """
+        first = cls.from_hypothesis(model, sentence, source, best)
+        if not (_is_english(model) and any(x.isdigit() for x in sentence)):
+            return first
+        from regard.text.numerals import NumeralGuard, changed_numerals  # few sentences need it
+
+        english = readable(sentence)
+        if changed_numerals(english, first.text) == ((), ()):
+            return first
+        guard = NumeralGuard(english)
+        second = cls.from_hypothesis(
+            model, sentence, source, again(partial(_allowed, model.tokenizer, guard))[0]
+        )
+        kept = second.finished and guard.allows_end(second.text)
+        return replace(second, instead_of=first.text) if kept else first
 
 
 def translate(
@@ -84,8 +121,9 @@ def translate_one(
     source = source_tokens(model, sentence)
     with one_blas_thread():
         encoded = encode_sources(model, [source], progress)
-        (best,) = search_encoded(model, encoded, search, progress)
-    return Translation.from_hypothesis(model, sentence, source, best), encoded.sentence(0)
+        again = partial(search_encoded, model, encoded, search, progress, None)
+        translated = Translation.with_numbers(model, sentence, source, again()[0], again)
+    return translated, encoded.sentence(0)
 
 
 def run_batches(
@@ -119,9 +157,11 @@ def run_batches(
             change = None if intervene is None else intervene(rows)
             encoded = encode_sources(model, [sources[row] for row in rows], progress, change)
             hypotheses = search_encoded(model, encoded, search, progress)
-        for index, (row, best) in enumerate(zip(rows, hypotheses, strict=True)):
-            one = Translation.from_hypothesis(model, sentences[row], sources[row], best)
-            results[row] = finish(one, encoded.sentence(index))
+            for index, (row, best) in enumerate(zip(rows, hypotheses, strict=True)):
+                alone = encoded.sentence(index)
+                again = partial(search_encoded, model, alone, search, progress, None)
+                one = Translation.with_numbers(model, sentences[row], sources[row], best, again)
+                results[row] = finish(one, alone)
 
     run_in_order(batches, work)
     return [results[row] for row in range(len(sources))]
@@ -142,11 +182,29 @@ def source_tokens(model: Transformer, sentence: str) -> list[int]:
 
 
 def source_text(model: Transformer, sentence: str) -> str:
-    """A text as a model reads it: a model of English hardly knows words in capitals."""
+    """A text as a model reads it: a model of English knows no emoji and hardly any CAPITALS."""
     text, tokens = readable(sentence), model.tokenizer
-    if model.about.get("source") == ENGLISH and isinstance(tokens, UnigramModel):
-        return plain_capitals(text, tokens)
+    if _is_english(model) and isinstance(tokens, UnigramModel):
+        return plain_text(text, tokens)
     return text
+
+
+def _is_english(model: Transformer) -> bool:
+    return model.about.get("source") == ENGLISH
+
+
+def _allowed(
+    tokenizer: Tokenizer, guard: NumeralGuard, beginning: Sequence[int], tokens: Sequence[int]
+) -> list[bool]:
+    """Which tokens may follow a beginning, its numbers being those of the sentence."""
+    text = tokenizer.decode(beginning)
+    pieces = (tokenizer.piece(token).replace(SPACE, " ") for token in tokens)
+    return [
+        guard.allows_end(text)
+        if token == END
+        else guard.allows(text + (UNKNOWN_CHARACTER if piece.startswith("<0x") else piece))
+        for token, piece in zip(tokens, pieces, strict=True)
+    ]
 
 
 def readable(sentence: str) -> str:
