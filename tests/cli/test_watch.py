@@ -2,6 +2,7 @@
 
 import importlib.util
 import json
+import shutil
 
 import numpy as np
 import pytest
@@ -98,8 +99,9 @@ def test_json_is_strict(folders, capsys, tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["nowhere", TEXT], "a model must be a folder on this machine, and {}/nowhere does not "
-         "exist. Save one first, for instance with model.save_pretrained; regard downloads "
+        (["nowhere", TEXT], "a model must be a folder on this machine or a name in the local "
+         "Hugging Face cache, and {}/nowhere does not exist. Save one first, for "
+         "instance with model.save_pretrained; regard downloads "
          "nothing."),
         (["empty", TEXT], "{}/empty must have a config.json (or one .gguf file) to be a model, "
          "and it has neither."),
@@ -139,7 +141,7 @@ def test_json_is_strict(folders, capsys, tmp_path):
          "--find must be two words such as it:dog, got 'it'."),
         (["bert", TEXT, "--top", "-3"], "top must be a whole number from 0 up, got -3."),
         (["bert", TEXT, "--sort", "size"], "by must be one of entropy, first, itself, "
-         "previous, next, duplicate, induction, layer, head or label, got 'size'."),
+         "previous, next, duplicate, induction, telling, layer, head or label, got 'size'."),
         (["bert", TEXT, "--layers", "0,7"],
          "layers must be layers of BertModel, which are 0, 1, got 7."),
     ],
@@ -266,3 +268,32 @@ def test_what_compare_cannot_read(tmp_path, capsys):
     )
     absent = tmp_path / "no.regard"
     assert compared(capsys, absent, absent) == (2, "", f"error: No such file: {absent}\n")
+
+
+def test_a_name_of_the_hub_cache_a_chat_and_its_sources(folders, capsys, tmp_path, monkeypatch):
+    snapshot = tmp_path / "hub" / "models--some--llama" / "snapshots" / ("0" * 40)
+    shutil.copytree(folders / "llama", snapshot)
+    refs = tmp_path / "hub" / "models--some--llama" / "refs"
+    refs.mkdir()
+    (refs / "main").write_text("0" * 40)
+    (snapshot / "chat_template.jinja").write_text(
+        "{% for m in messages %}was {{ m.content }}{% endfor %} it"
+    )
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path / "hub"))
+    options = "--chat", "--generate", 2, "--span", "eater=dog ate", "--sources", "--json"
+    status, out, err = run(capsys, "some/llama", "a dog ate the food", *options)
+    assert (status, err) == (0, "")
+    sources = json.loads(out)["sources"]
+    assert sources["spans"][0] == "eater"
+    np.testing.assert_allclose(np.sum(sources["attention"], axis=1), 1, rtol=1e-5)
+    _, out, _ = run(capsys, "some/llama", "a dog", "--chat")
+    assert "4 queries on 4 keys: was a dog it" in out
+
+
+def test_heads_that_do_something_come_first(folders, capsys):
+    _, out, _ = run(capsys, folders / "llama", TEXT, "--json")
+    heads = json.loads(out)["heads"]
+    named = [x for x in json.loads(out)["measures"] if x not in ("entropy", "first")]
+    best = max(heads, key=lambda head: max(head[x] - head[f"{x}_baseline"] for x in named))
+    _, out, _ = run(capsys, folders / "llama", TEXT, "--heads", 1)
+    assert f"\ndecoder {best['layer']}.{best['head']} " in out

@@ -136,3 +136,9 @@ def check_facts(layer: Any, weights_hqk: np.ndarray, allowed: float = STEPS) -> 
         close(getattr(layer, name), fact, allowed)
     if layer.parts:
         close(layer.tile(slice(None), slice(None)), weights_hqk, allowed)
+
+
+def recompute_layers(model, **options):
+    """Activation checkpointing, by the name that this release of transformers has for it."""
+    enable = getattr(model, "activation_checkpointing_enable", None)
+    (enable or model.gradient_checkpointing_enable)(options)

@@ -86,7 +86,8 @@ def test_the_sentence_about_a_wrong_argument(watched, call, message):
         ({"layers": None}, "layers must be 'all' or numbers of layers, counted from 0, got None."),
         ({"keep": 1.5}, "keep must be 'all' or numbers of layers, counted from 0, got 1.5."),
         ({"top": True}, "top must be a whole number from 0 up, got True."),
-        ({"spans": 3}, "spans must be {name: (start, stop)} or several (start, stop), got 3."),
+        ({"spans": 3}, "spans must be {name: (start, stop)} or {name: text}, several "
+         "(start, stop), the messages of a chat, or 'lines', got 3."),
         ({"spans": [1]}, "spans must be (start, stop) in tokens, 0 <= start < stop, got 1 for "
          "'0'."),
         ({"tokenizer": 3}, "tokenizer must be one of transformers, got 3."),

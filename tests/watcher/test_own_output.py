@@ -12,6 +12,7 @@ from tests.helpers.model_families import (
     batch,
     check_facts,
     eager,
+    recompute_layers,
 )
 
 import regard
@@ -202,7 +203,7 @@ def test_layers_computed_again_after_the_block(reentrant):
     model(**batch("not"), use_cache=False).logits.square().sum().backward()
     expected = {name: x.grad.clone() for name, x in model.named_parameters()}
     model.zero_grad()
-    model.gradient_checkpointing_enable({"use_reentrant": reentrant})
+    recompute_layers(model, use_reentrant=reentrant)
     with regard.watch(model):
         output = model(**batch("not"), use_cache=False).logits
     output.square().sum().backward()

@@ -94,7 +94,7 @@ def test_three_parts_have_keys_of_their_own(translator):
          "part must be one of decoder, got 'cross'."),
         (lambda one, many: one.report().sorted("size"),
          "by must be one of entropy, first, itself, previous, next, duplicate, induction, "
-         "layer, head or label, got 'size'."),
+         "telling, layer, head or label, got 'size'."),
     ],
 )  # fmt: skip
 def test_errors_list_the_choices(decoder, translator, ask, words):

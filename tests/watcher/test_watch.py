@@ -414,22 +414,16 @@ def test_padding_amid_a_mask_that_is_no_band():
 
 
 def test_a_mask_of_another_size_is_refused():
-    """RecurrentGemma has a cache of its window, which its mask does not describe."""
-    sizes = {"hidden_size": 64, "num_hidden_layers": 3, "num_attention_heads": 4, "lru_width": 64,
-             "num_key_value_heads": 1, "intermediate_size": 96, "vocab_size": 50,
-             "attention_window_size": 8, "initializer_range": 0.3}  # fmt: skip
-    torch.manual_seed(0)
-    model = hf.RecurrentGemmaForCausalLM(hf.RecurrentGemmaConfig(**sizes)).eval()
-    ids = torch.arange(3, 9)[None]
+    """The mask is made for the keys that layer 0 has in its cache; layer 1 has six more."""
+    model = LLAMA.made()
+    cache = hf.DynamicCache(config=model.config)
     with torch.no_grad():
-        expected = model(ids, use_cache=False).logits
-        with regard.watch(model):
-            actual = model(ids, use_cache=False).logits
+        model(torch.arange(3, 9)[None], past_key_values=cache)
+        cache.layers[0] = type(cache.layers[0])()
         with pytest.raises(BackendError) as error, regard.watch(model):
-            model.generate(ids, max_new_tokens=4, do_sample=False)
-    torch.testing.assert_close(actual, expected, rtol=0, atol=1e-4)
+            model(torch.tensor([[9]]), past_key_values=cache)
     assert str(error.value) == (
-        "RecurrentGemmaAttention attends with (queries, keys) = (1, 7), but its mask is for (1, "
+        "LlamaAttention attends with (queries, keys) = (1, 7), but its mask is for (1, "
         "1): which keys it hides is not known, so watch shows nothing. Leave this layer out with "
         "layers=..., or watch one forward without a cache."
     )

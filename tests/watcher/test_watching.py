@@ -383,17 +383,6 @@ def test_a_model_without_logits():
         seen.outcome.logits  # noqa: B018
 
 
-def test_a_program_cannot_be_changed():
-    module = torch.nn.MultiheadAttention(16, 4)
-    with pytest.raises(BackendError) as error, regard.watch(module).ablate(0, 1):
-        pass
-    assert str(error.value) == (
-        "MultiheadAttention cannot be changed while it runs: it does not attend through the "
-        "attention interface of transformers, so its heads cannot be told apart before they are "
-        "mixed. Take a model class of transformers that does."
-    )
-
-
 def test_the_example_of_the_page_runs(capsys):
     """On a small model whose tokens are letters."""
     page = (Path(__file__).parents[2] / "docs" / "experiments.md").read_text(encoding="utf-8")

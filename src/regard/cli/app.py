@@ -7,6 +7,7 @@ print ``rich_help_panel`` as plain sections instead.
 from __future__ import annotations
 
 import inspect
+import re
 from collections.abc import Callable
 from functools import wraps
 from typing import Annotated, Any, get_type_hints
@@ -56,7 +57,8 @@ def option_sections(command: Any, ctx: Any) -> dict[str, list[tuple[str, str]]]:
             is_argument = parameter.param_type_name == "argument"
             title = getattr(parameter, "rich_help_panel", None)
             title = title or ("Arguments" if is_argument else "Options")
-            sections.setdefault(title, []).append(row)
+            names = re.sub(r"<list\[(\w+)\]>", lambda kind: f"<{kind[1].lower()}>", row[0])
+            sections.setdefault(title, []).append((names, row[1]))
     return sections
 
 

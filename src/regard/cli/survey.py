@@ -27,7 +27,7 @@ class Engine(StrEnum):
 
 
 _CORPUS = typer.Argument(
-    help="Text files (one document a line), folders of files, .jsonl or .parquet; patterns; .gz."
+    help="Text files (one document per line), folders of files, .jsonl or .parquet; patterns; .gz."
 )
 _WHAT, _HOW = "Options", "Execution"
 
@@ -97,7 +97,7 @@ def _advice_when_interrupted() -> Iterator[None]:
 
 
 class _Bar:
-    """Progress bar on the error stream: documents done, documents a second, time left."""
+    """Progress bar on the error stream: documents done, documents per second, time left."""
 
     def __init__(self) -> None:
         from rich.console import Console

@@ -27,8 +27,8 @@ class Size(StrEnum):
 
 
 Files = list[Path] | None
-_SOURCE_TEXT = "Monolingual source text for self-training, one sentence a line."
-_TARGET_TEXT = "Monolingual target text for back-translation, one sentence a line."
+_SOURCE_TEXT = "Monolingual source text for self-training, one sentence per line."
+_TARGET_TEXT = "Monolingual target text for back-translation, one sentence per line."
 _PAIRS = typer.Argument(help="Files of source<TAB>target, plain, gz or xz; or one recipe.toml.")
 
 

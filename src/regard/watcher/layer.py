@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from regard.arguments import named_arguments
 from regard.engine.call import Problem
 from regard.engine.observation import ArrayFacts, Head, Observation, index_range
 from regard.engine.pairs import sums_by_span
@@ -18,7 +19,6 @@ from regard.errors import ArgumentError, NotAskedError
 from regard.heads.measures import HeadMeasures, UniformBaseline, uniform_in_band
 from regard.text.words import TokenizedText, to_words
 from regard.typing import Array
-from regard.watcher.arguments import named_arguments
 
 Edges = NDArray[np.int64]
 Span = str | int | tuple[int, int]
@@ -55,10 +55,25 @@ class LayerObservation(Observation):
             self._need_weights("tile")
             return super().tile(rows, columns, head)
         self._heads(head)  # says what is wrong with head
-        index = () if head is None else head if isinstance(head, tuple) else (head,)
+        one = head is not None and self.head_shape
+        index = () if not one else head if isinstance(head, tuple) else (head,)
         rows = index_range("rows", rows, self.queries)
         columns = index_range("columns", columns, self.keys)
         return np.array(self.facts["map"][index][..., rows, columns])
+
+    def row(self, query: int | str, head: Head = None) -> NDArray[Any]:
+        """The weights on every key of one query, or of a word, the mean of its tokens; (h, k).
+
+        'the#2' is the second 'the'.
+        """
+        if not isinstance(query, str):
+            return super().row(query, head)
+        from regard.watcher.measures.links import only_position, word_tokens
+
+        if self.query_text is None:
+            raise NotAskedError(f"row({query!r}) needs words: give watch the model's tokenizer.")
+        rows = word_tokens(self.query_text, only_position(self.query_text, query))
+        return np.asarray(self.tile(rows, slice(None), head).mean(axis=-2))
 
     @property
     def weights(self) -> NDArray[Any]:

@@ -158,6 +158,7 @@ class SteppedBlock(AbstractContextManager["SteppedBlock"]):
         self.model, self.options, self.on_step = model, options, on_step
         self.number = 0
         self._layers: dict[LayerKey, Observation] = {}
+        self._spans: Mapping[str, tuple[int, int]] | None = None  # of the first text, by its words
         self._stack = ExitStack()
 
     def __enter__(self) -> SteppedBlock:
@@ -185,13 +186,16 @@ class SteppedBlock(AbstractContextManager["SteppedBlock"]):
         if not (queries and keys):
             return
         cached = not event.causal and self._source.modules.has_cache(queries, keys)
+        if self._spans is None and self.options.text_spans is not None:
+            ids = self._source.modules.ids((call.query.shape[0], queries))
+            self._spans = None if ids is None else self.options.text_spans.within(ids[0])
         segment = event_segment(call, event, keys - queries if cached else 0)
         self._layers[layer_key] = _observed(call, segment, self.options)
 
     def _end(self, model: Any, arguments: Any, output: Any) -> None:
         if in_backward() or not self._layers:
             return
-        step = Step(self.number, self._layers, self.options.spans)
+        step = Step(self.number, self._layers, self._spans or self.options.spans)
         self.number, self._layers = self.number + 1, {}
         self.on_step(step)
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
+from regard.arguments import named_arguments
 from regard.atomic_write import write_text
 from regard.blas import one_blas_thread
 from regard.display import NotebookDisplay, render
@@ -26,14 +27,16 @@ from regard.heads.rollout import ROLLOUT_EXPLANATION, flow_row, rolled_out
 from regard.text.words import TokenizedText, tokenized_ids
 from regard.transformer.combine import Mixed
 from regard.typing import Array
-from regard.watcher.arguments import named_arguments
 from regard.watcher.capture.interface import InterfaceSource
+from regard.watcher.capture.operators import OperatorSource
 from regard.watcher.capture.recorder import Recorder
 from regard.watcher.capture.records import LayerRecord
 from regard.watcher.capture.runs import ForwardRun, LayerKey, MemoryUse
 from regard.watcher.changes import because as score
 from regard.watcher.changes import experiment as experiments
+from regard.watcher.changes.gradients import Gradients, gradients
 from regard.watcher.changes.rerun import TextRerun
+from regard.watcher.changes.rotation import RotaryScore, rotation
 from regard.watcher.changes.text_sources import (
     TextSources,
     key_norms,
@@ -73,6 +76,7 @@ from regard.watcher.media.sound import (
     time_names,
     word_times,
 )
+from regard.watcher.options import Spans
 
 if TYPE_CHECKING:
     from regard.engine.observation import Observation
@@ -81,11 +85,6 @@ MAX_ROLLOUT_TOKENS = 4096  # a table of 134 MB in float64
 MAX_FLOW_TOKENS = 64  # the flows of one word take ten seconds there in twelve layers
 PART_ORDER = {"encoder": 0, "decoder": 1, "cross": 2}
 WEIGHTED = {None: "weights", "norm": "norm-weighted weights"}
-NOT_CHANGEABLE = (
-    "cannot be changed while it runs: it does not attend through the attention interface of "
-    "transformers, so its heads cannot be told apart before they are mixed. Take a model class of "
-    "transformers that does."
-)
 Key = int | str | tuple[int, int] | tuple[str, int] | tuple[str, int, int]
 
 
@@ -148,18 +147,27 @@ class LiveLayers:
     pictures: tuple[FramedPicture, ...] = ()
 
     def __init__(
-        self, recorder: Recorder, tokenizer: Any, processor: Any = None, number: int | None = None
+        self,
+        recorder: Recorder,
+        tokenizer: Any,
+        processor: Any = None,
+        number: int | None = None,
+        given: str | None = None,
     ) -> None:
         self.recorder, self.tokenizer, self.number = recorder, tokenizer, number
-        self.processor = processor
+        self.processor, self.given = processor, given
         self._made: dict[tuple[int, LayerKey, int], tuple[int, LayerObservation]] = {}
+        self._named: tuple[tuple[int, ...], TokenizedText] | None = None
 
     def at(self, number: int) -> LiveLayers:
         if not 0 <= number < len(self.recorder.runs):
             raise ArgumentError(
                 f"{len(self.recorder.runs)} texts were seen, counted from 0, so none is {number}."
             )
-        return LiveLayers(self.recorder, self.tokenizer, self.processor, number)
+        return LiveLayers(self.recorder, self.tokenizer, self.processor, number, self.given)
+
+    def with_text(self, text: str) -> LiveLayers:
+        return LiveLayers(self.recorder, self.tokenizer, self.processor, self.number, text)
 
     @property
     def _run(self) -> ForwardRun:
@@ -220,9 +228,12 @@ class LiveLayers:
             row_edges=None if grown is None else grown.row_edges,
             column_edges=None if grown is None else grown.column_edges,
             measures=record.measures,
-            span_names=tuple(self.recorder.options.spans),
+            span_names=tuple(self._spans(record)),
             span_weights=self._span_weights(record),
         )
+
+    def _spans(self, record: LayerRecord) -> Mapping[str, tuple[int, int]]:
+        return self.recorder.options.spans if record.spans is None else record.spans
 
     def _span_weights(self, record: LayerRecord) -> Array | None:
         """Sums over queries become means over the queries of a span that were seen."""
@@ -231,7 +242,7 @@ class LiveLayers:
         first, last = record.first_row, record.first_row + record.queries
         sizes = [
             max(0, min(stop, last) - max(start, first))
-            for start, stop in self.recorder.options.spans.values()
+            for start, stop in self._spans(record).values()
         ]
         return np.asarray(record.span_sums / np.maximum(sizes, 1)[:, None])
 
@@ -248,7 +259,7 @@ class LiveLayers:
         ids = self._ids(run, layer_key.part, sentence)
         start, stop = record.first_row, record.first_row + record.queries
         ids = None if ids is None else ids[start:stop]
-        return tokenized_ids(self.tokenizer, ids, record.queries), keys
+        return self._tokenized(ids, record.queries), keys
 
     def _text(self, run: ForwardRun, part: str, sentence: int, length: int) -> TokenizedText:
         ids = self._ids(run, part, sentence)
@@ -256,7 +267,14 @@ class LiveLayers:
             ids = None if len(ids) < length else ids[:length]
         if ids is None:
             return self._names_without_tokens(run, part, length)
-        return tokenized_ids(self.tokenizer, ids, length)
+        return self._tokenized(ids, length)
+
+    def _tokenized(self, ids: Any, length: int) -> TokenizedText:
+        """Tokens and words; the layers of a part share one text, so the last one is kept."""
+        key = (length, *(() if ids is None else map(int, ids)))
+        if self._named is None or self._named[0] != key:
+            self._named = key, tokenized_ids(self.tokenizer, ids, length, self.given)
+        return self._named[1]
 
     def prompt_tokens(self, part: str, sentence: int) -> int | None:
         given = self._run.prompts.get(part, [])
@@ -418,6 +436,8 @@ class Seen(ChangeableText, NotebookDisplay):
         part : the part of the model, where it has several.
         weighted : 'norm' for p |v W_O| as a share of its row, from a second run.
 
+        Notes
+        -----
         Each token with the share of even attention over the keys that the word can see, and the
         head that gives it most. Exact, from a map of single tokens or from query and key.
         """
@@ -600,6 +620,18 @@ class Seen(ChangeableText, NotebookDisplay):
         if importlib.util.find_spec("xarray") is None:
             return values | coordinates
         return as_dataset(values, coordinates)
+
+    def with_text(self, text: str) -> Seen:
+        """The same, with the text that was tokenized, so that a saved file shows it as written.
+
+        Byte-level and SentencePiece tokens give their text back without it; WordPiece and
+        tokenizers that normalise have lost capitals, blanks and line breaks.
+        """
+        if not isinstance(self._source, LiveLayers):
+            raise ArgumentError("a file holds its text: with_text is for a block that ran.")
+        if not isinstance(text, str):
+            raise ArgumentError(f"text must be a string, got {text!r:.200}.")
+        return replace(self, _source=self._source.with_text(text))
 
     def with_picture(self, *pictures: Any, area: Area | None = None) -> Seen:
         """The same, with the pictures that the model was given, in their order.
@@ -940,9 +972,39 @@ class Seen(ChangeableText, NotebookDisplay):
         """
         return score.because(self._rerun(), word, other, layer, head, part=part, against=against)
 
+    def rotation(
+        self, word: Word, other: Word, layer: int, head: int, *, part: str | None = None
+    ) -> RotaryScore:
+        """The score of one word on another, number by number of its rotary position embedding.
+
+        Each pair of numbers of query and key before and after it was turned, the angles, and what
+        it adds to the score; for models that turn query and key (Llama, Qwen, Mistral, Gemma).
+        """
+        return rotation(self._rerun(), word, other, layer, head, part)
+
+    def gradients(
+        self,
+        of: str | int | None = None,
+        against: str | int | None = None,
+        *,
+        position: int | None = None,
+        steps: int = 32,
+    ) -> Gradients:
+        """Gradient x attention of every head, and integrated gradients of every token.
+
+        Right for small changes alone (``gradients().limits``); ``effects`` really runs again.
+
+        Parameters
+        ----------
+        of, against : tokens, or the words that they begin; the likeliest two if not given.
+        position : the token whose next one is meant, from 0; the last if not given.
+        steps : steps from the mean embedding to the text's own.
+        """
+        return gradients(self._rerun(), of, against, position, steps)
+
     def sources(
         self,
-        spans: Mapping[str, tuple[int, int] | str],
+        spans: Spans = "lines",
         of: Sequence[tuple[int, int]] | tuple[int, int] | None = None,
     ) -> TextSources:
         """How much each part of the context counted for each sentence generated after it.
@@ -952,7 +1014,8 @@ class Seen(ChangeableText, NotebookDisplay):
 
         Parameters
         ----------
-        spans : {name: text} or {name: (start, stop)} in tokens: system text, documents, question.
+        spans : {name: text} or {name: (start, stop)} in tokens (system text, documents, question),
+            the messages of a chat, or 'lines'.
         of : sentences as (start, stop) in tokens; if not given what was generated, or all that
             comes after the spans, split at full stops.
         """
@@ -977,11 +1040,11 @@ class Seen(ChangeableText, NotebookDisplay):
         run = self._rerun().watched_run
         return Experiment(experiments.WATCHED_ADAPTER, run, run)
 
-    def _model_recorder(self) -> InterfaceSource:
-        """The source of events in which heads can be changed."""
-        source = self._recorder.source
-        if not isinstance(source, InterfaceSource):
-            raise BackendError(f"this model {NOT_CHANGEABLE}")
+    def _model_recorder(self) -> InterfaceSource | OperatorSource:
+        """The source of events of a model, in which heads can be changed."""
+        source: InterfaceSource | OperatorSource = self._recorder.source
+        if source.model is None:
+            raise BackendError("a second run needs the model: regard.watch(model), not watch().")
         return source
 
 

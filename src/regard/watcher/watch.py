@@ -13,11 +13,11 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from regard.errors import ArgumentError, BackendError, suggest_keywords
+from regard.arguments import named_arguments, suggest_keywords
+from regard.errors import ArgumentError, BackendError
 from regard.experiments.changes import Change, Changeable
 from regard.experiments.selection import HeadSelection, Numbers
 from regard.text.link_file import LinkedSentence, read_links
-from regard.watcher.arguments import named_arguments
 from regard.watcher.capture.generation import followed
 from regard.watcher.capture.interface import InterfaceSource
 from regard.watcher.capture.modules import all_modules, uncompiled
@@ -43,15 +43,16 @@ from regard.watcher.measures.needle import (
 )
 from regard.watcher.on_step import Step, SteppedBlock, check_on_step
 from regard.watcher.options import Layers, Options, Spans
-from regard.watcher.seen import NOT_CHANGEABLE, Seen
+from regard.watcher.seen import Seen
 
 if TYPE_CHECKING:
     from types import TracebackType
 
 MIN_TRANSFORMERS_VERSION = (5, 4)  # earlier versions describe masks by other arguments
 NOTHING_SEEN = (
-    "no attention was seen: no fused kernel of torch, and no softmax that a matrix product takes. "
-    "A compiled model hides it: run it inside `with torch.compiler.set_stance('force_eager')`. For "
+    "no attention was seen: no fused kernel of torch, and no softmax over the keys (b, q, k) of "
+    "some queries that a matrix product takes; linear attention has keys that are features. A "
+    "compiled model hides it: run it inside `with torch.compiler.set_stance('force_eager')`. For "
     "attention of another kind pass its query, key and value to regard.observe."
 )
 
@@ -80,15 +81,18 @@ def watch(
     processor : the model's processor of images or sound, for ``seen.image`` and times in seconds;
         its tokenizer serves where none is given.
     layers : 'all', or the numbers of layers to watch, counted from 0 as in the model.
-    top, map : how many best keys of each query, and the largest number of blocks a side, all of the
-        same size, a power of two of tokens; the last may be smaller.
+    top : how many best keys of each query to keep.
+    map : the largest number of blocks per side, all a power of two of tokens but the last.
     keep : layers whose query and key are kept, 'all' for every one; then ``tile`` and ``row`` work.
-    spans : {name: (start, stop)} in tokens; ``seen[4].span(a, b)`` is then exact attention from any
-        to any.
+        'auto' is every layer while they take at most 1 GiB together.
+    spans : {name: (start, stop)} in tokens or {name: text}, the messages of a chat (their roles are
+        the names), or 'lines'; ``seen[4].span(a, b)`` is then exact attention from any to any.
     progress : called with each layer when it is done, for a progress bar.
     on_step : called with a ``Step`` after each forward, as of each generated token, with the facts
         of its queries in every layer; nothing is recorded then, and the block has no ``seen``.
 
+    Notes
+    -----
     Only calls on the thread that entered the block are recorded; other threads get the model's own
     attention meanwhile. Blocks may be nested, on one model or several. Where gradients are needed
     the model's own attention computes the output, and regard observes it as well; weights are those
@@ -99,7 +103,6 @@ def watch(
     ``watch(model).ablate(4, 7)``, ``.knock_out("dog")`` and ``.redirect("it", "dog", 4, 7)`` are
     blocks in which the model runs with that change; ``seen.outcome`` is before and after.
     """
-    options = Options.from_arguments(layers, top, map, keep, spans)
     if not hasattr(model, "_modules") and hasattr(getattr(model, "model", None), "_modules"):
         tokenizer = tokenizer or getattr(model, "tokenizer", None)  # a pipeline of transformers
         processor = processor or getattr(model, "processor", None)
@@ -108,11 +111,12 @@ def watch(
         tokenizer = getattr(processor, "tokenizer", None)
     if tokenizer is not None and not hasattr(tokenizer, "convert_ids_to_tokens"):
         raise ArgumentError(f"tokenizer must be one of transformers, got {tokenizer!r:.200}.")
+    options = Options.from_arguments(layers, top, map, keep, spans, tokenizer)
     if progress is not None and not callable(progress):
         raise ArgumentError(f"progress must be a function of a layer, got {progress!r:.200}.")
     if on_step is not None:
         check_on_step(model, on_step)
-        block = SteppedBlock(model, Options.from_arguments(layers, top, 0, "all", spans), on_step)
+        block = SteppedBlock(model, replace(options, map=0, keep=None), on_step)
         return cast("Watching", block)
     return Watching(model, tokenizer, processor, options, progress)
 
@@ -190,6 +194,7 @@ class Watching(Changeable["Watching"], AbstractContextManager["Seen"], ContextDe
         return replace(self, options=options, progress=None, _entered=[])
 
     def changed(self, *changes: Change) -> Watching:
+        """The same block with further changes."""
         return replace(self, changes=(*self.changes, *changes), _entered=[])
 
     def _add(self, change: Change) -> Watching:
@@ -211,11 +216,11 @@ class Watching(Changeable["Watching"], AbstractContextManager["Seen"], ContextDe
 def intervened(seen: Seen, watching: Watching) -> Iterator[None]:
     """Let the changes act in the block, and record what went in and came out of the model."""
     source = seen._recorder.source
-    if not isinstance(source, InterfaceSource):
-        model = watching.model
-        name = "a program" if model is None else type(model).__name__
-        raise BackendError(f"{name} {NOT_CHANGEABLE}")
     source.intervention = ModelIntervention(watching.changes, watching.tokenizer)
+    if watching.model is None:  # a program has no single run to repeat
+        yield
+        source.intervention.check_acted()
+        return
     capture = RunCapture(watching.model)
     with capture.attached():
         yield
@@ -232,9 +237,9 @@ def _watched(watching: Watching) -> Iterator[Seen]:
     if _uses_interface(model):
         check_transformers()
         source = InterfaceSource(_outermost(model), model, options)
-        source.block = replace(watching, _entered=[])
     else:
         source = OperatorSource(model, options)
+    source.block = replace(watching, _entered=[])
     recorder = Recorder(source, options, watching.progress)
     with uncompiled(), followed(recorder.generation), source.attached(), recorder.media.attached():
         yield Seen.from_recorder(recorder, watching.tokenizer, watching.processor)
@@ -279,7 +284,9 @@ def _check_recorded(recorder: Recorder, name: str) -> None:
     """Raise where a model ran but a requested layer was not recorded."""
     layers = sorted({key.layer for key in recorder.source.layer_keys})
     if not layers:
-        raise BackendError(f"{name} ran, but {NOTHING_SEEN}")
+        softmaxes = ", ".join(recorder.source.unrecorded[:8])
+        ran = f" A softmax that is none of it ran in {softmaxes}." if softmaxes else ""
+        raise BackendError(f"{name} ran, but {NOTHING_SEEN}{ran}")
     missing = sorted((recorder.options.layers or set()) - set(layers))
     if missing:
         raise ArgumentError(

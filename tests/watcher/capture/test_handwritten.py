@@ -114,3 +114,88 @@ def test_a_mixture_of_rows_of_a_table_is_no_attention():
     with pytest.raises(BackendError, match="no attention was seen"):  # noqa: SIM117
         with regard.watch(mixture):
             mixture(torch.zeros(2, 5, WIDTH))
+
+
+class Linear(nn.Module):
+    """Linear attention: queries and keys are softmaxes of features, or the keys alone."""
+
+    def __init__(self, form):
+        super().__init__()
+        self.form, self.qkv = form, nn.Linear(WIDTH, 3 * WIDTH, bias=form != "coat")
+
+    def forward(self, x_bte):
+        query, key, value = (
+            x.unflatten(-1, (HEADS, -1)).transpose(1, 2) for x in self.qkv(x_bte).chunk(3, -1)
+        )
+        if self.form == "coat":  # one softmax, of the keys over the tokens
+            return query @ (key.softmax(-2).mT @ value)
+        if self.form == "einsum":  # the context is the left factor
+            context = torch.einsum("bhnd,bhne->bhde", key.softmax(-2), value)
+            return torch.einsum("bhde,bhnd->bhne", context, query.softmax(-1))
+        return query.softmax(-1) @ (key.softmax(-2).mT @ value)
+
+
+class Agents(nn.Module):
+    """Agent attention: few agents attend to the tokens, and the tokens to the agents."""
+
+    def forward(self, x_bte):
+        agents = x_bte[:, :3]
+        gathered = (agents @ x_bte.mT).softmax(-1) @ x_bte
+        return (x_bte @ agents.mT).softmax(-1) @ gathered
+
+
+@pytest.mark.parametrize("form", ["both", "coat", "einsum"])
+def test_linear_attention_is_refused_and_named(form):
+    model = nn.ModuleDict({"linear": Linear(form), "attend": Handwritten("bhqk")})
+    x_bte = torch.randn(2, 7, WIDTH)
+    with pytest.raises(BackendError, match="features"), regard.watch(model["linear"]):
+        model["linear"](x_bte)
+
+    class Both(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.parts = model
+
+        def forward(self, x_bte):
+            return model["attend"](x_bte + model["linear"](x_bte).transpose(1, 2).flatten(2))
+
+    both = Both()
+    with regard.watch(both) as seen, torch.no_grad():
+        both(x_bte)
+        both(x_bte)
+    assert seen.paths == {"parts.attend": ("encoder", 0)}
+    assert "parts.linear" in seen.unrecorded
+    for sentence in range(2):
+        shown = seen.sentence(sentence)[0].weights
+        np.testing.assert_allclose(shown, model["attend"].weights_bhqk[sentence], atol=2e-6)
+
+
+def test_agents_that_attend_in_two_steps_are_attention():
+    model = Agents()
+    with regard.watch(model) as seen:
+        model(torch.randn(1, 7, WIDTH))
+    assert [seen[key].weights.shape[-2:] for key in seen.names] == [(3, 7), (7, 3)]
+
+
+@pytest.mark.parametrize("einsum", [False, True])
+def test_talking_heads_show_the_softmax_and_say_so(einsum):
+    class Talking(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.num_heads, self.mix = HEADS, nn.Linear(HEADS, HEADS)
+
+        def forward(self, x_bte):
+            x_bhtd = x_bte.unflatten(-1, (HEADS, -1)).transpose(1, 2)
+            self.weights_bhqk = (x_bhtd @ x_bhtd.mT).softmax(-1)
+            if einsum:
+                mixed = torch.einsum("bhij,hg->bgij", self.weights_bhqk, self.mix.weight)
+            else:
+                mixed = self.mix(self.weights_bhqk.permute(0, 2, 3, 1)).permute(0, 3, 1, 2)
+            return mixed @ x_bhtd
+
+    model = Talking()
+    with torch.no_grad(), regard.watch(model) as seen:
+        model(torch.randn(2, 7, WIDTH))
+    one = seen.sentence(1)
+    np.testing.assert_allclose(one[0].weights, model.weights_bhqk[1].numpy(), atol=1e-7)
+    assert "talking heads" in one[0].notes[0]

@@ -8,7 +8,13 @@ import threading
 import pytest
 import torch
 import transformers as hf
-from tests.helpers.model_families import FAMILIES, VOCABULARY, batch, eager
+from tests.helpers.model_families import (
+    FAMILIES,
+    VOCABULARY,
+    batch,
+    eager,
+    recompute_layers,
+)
 from tests.helpers.shared_modules import albert, check_every_layer, layer_numbers, runs, sharp
 from torch import nn
 
@@ -186,7 +192,7 @@ def test_layers_that_are_computed_again_for_gradients(reentrant):
         model(**inputs).last_hidden_state.square().sum().backward()
         return word.grad.clone()
 
-    model.gradient_checkpointing_enable({"use_reentrant": reentrant})
+    recompute_layers(model, use_reentrant=reentrant)
     model.embeddings.register_forward_hook(lambda _, __, output: output.requires_grad_())
     expected = gradient()
     with regard.watch(model) as seen:

@@ -9,6 +9,7 @@ import pytest
 import torch
 import transformers as hf
 from tests.helpers.model_families import VOCABULARY, batch, check_facts, eager
+from torch import nn
 from torch.nn import functional as F
 
 import regard
@@ -321,8 +322,9 @@ def test_what_cannot_be_seen_says_what_to_do():
     with pytest.raises(BackendError) as error, regard.watch(linear):
         linear(torch.zeros(1, 4))
     assert str(error.value) == (
-        "Linear ran, but no attention was seen: no fused kernel of torch, and no softmax that a "
-        "matrix product takes. A compiled model hides it: run it inside `with "
+        "Linear ran, but no attention was seen: no fused kernel of torch, and no softmax over the "
+        "keys (b, q, k) of some queries that a matrix product takes; linear attention has keys "
+        "that are features. A compiled model hides it: run it inside `with "
         "torch.compiler.set_stance('force_eager')`. For attention of another kind pass its query, "
         "key and value to regard.observe."
     )
@@ -526,3 +528,98 @@ def test_best_keys_that_do_not_fit_into_memory_are_refused():
         r"memory, got 1,000,000,000,000\.",
         str(error.value),
     )
+
+
+class LectureHead(nn.Module):
+    """One head of a lecture's GPT."""
+
+    def __init__(self):
+        super().__init__()
+        self.query, self.key, self.value = (nn.Linear(16, 4, bias=False) for _ in range(3))
+
+    def forward(self, x_bte):
+        tokens = x_bte.shape[1]
+        scores = self.query(x_bte) @ self.key(x_bte).mT / 2
+        hidden = torch.ones(tokens, tokens).triu(1).bool()
+        self.weights_bqk = scores.masked_fill(hidden, -torch.inf).softmax(-1)
+        return self.weights_bqk @ self.value(x_bte)
+
+
+class LectureBlock(nn.Module):
+    """Several heads of a lecture's GPT side by side."""
+
+    def __init__(self):
+        super().__init__()
+        self.heads = nn.ModuleList(LectureHead() for _ in range(4))
+
+    def forward(self, x_bte):
+        return x_bte + torch.cat([head(x_bte) for head in self.heads], dim=-1)
+
+
+@torch.no_grad()
+def test_heads_that_are_modules_are_heads_of_one_layer():
+    model = nn.Sequential(LectureBlock(), LectureBlock())
+    with regard.watch(model) as seen:
+        for tokens in (5, 7):
+            model(torch.randn(2, tokens, 16))
+    assert seen.paths == {"0.heads": ("decoder", 0), "1.heads": ("decoder", 1)}
+    assert [seen.run(0).sentence(0)[0].queries, seen.sentence(0)[0].queries] == [5, 7]
+    for layer, block in enumerate(model):
+        for number, head in enumerate(block.heads):
+            shown = seen.sentence(1)[layer, number].weights
+            np.testing.assert_allclose(shown, head.weights_bqk[1].numpy(), atol=1e-7)
+
+
+@torch.no_grad()
+def test_single_heads_in_line_are_layers():
+    model = nn.Sequential(*(LectureHead() for _ in range(3)))
+    for head in model:
+        head.value = nn.Linear(16, 16)
+    with regard.watch(model) as seen:
+        model(torch.randn(1, 5, 16))
+    assert seen.names == (("decoder", 0), ("decoder", 1), ("decoder", 2))
+
+
+class ContextAttention(nn.Module):
+    """Attention whose keys come from a context where one is given."""
+
+    def __init__(self):
+        super().__init__()
+        self.attend = nn.Identity()
+
+    def forward(self, x_bte, context=None):
+        key = x_bte if context is None else context
+        query, key = (x.unflatten(-1, (2, 8)).transpose(1, 2) for x in (x_bte, key))
+        return F.scaled_dot_product_attention(query, key, key).transpose(1, 2).flatten(2)
+
+
+class ContextDecoder(nn.Module):
+    """Layers that look at their own text and at a context in turns."""
+
+    def __init__(self):
+        super().__init__()
+        self.layers = nn.ModuleList(ContextAttention() for _ in range(4))
+
+    def forward(self, x_bte, context):
+        for number, layer in enumerate(self.layers):
+            x_bte = x_bte + (layer(x_bte, context=context) if number % 2 else layer(x_bte))
+        return x_bte
+
+
+@torch.no_grad()
+@pytest.mark.parametrize("keys", [5, 7])
+def test_layers_that_look_at_a_context_are_cross(keys):
+    model = ContextDecoder()
+    with regard.watch(model) as seen:
+        model(torch.randn(1, 5, 16), torch.randn(1, keys, 16))
+    crossed = {path for path, key in seen.paths.items() if key.part == "cross"}
+    assert crossed == {"layers.1", "layers.3"}
+
+
+@torch.no_grad()
+def test_multihead_attention_of_two_texts_of_one_length_is_cross():
+    model, one, other = nn.MultiheadAttention(16, 4, batch_first=True), *torch.randn(2, 1, 5, 16)
+    for key, part in ((one, "encoder"), (other, "cross")):
+        with regard.watch(model) as seen:
+            model(one, key=key, value=key)
+        assert seen.parts == (part,)

@@ -137,8 +137,9 @@ def test_what_is_generated_is_one_sentence_where_there_is_no_tokenizer():
 def test_what_is_wrong_is_explained():
     seen = seen_of(LLAMA)
     wrong = {
-        "sources needs spans as {name: text} or {name: (start, stop)} in tokens, and a model that "
-        "generates after its context, as decoders do.": ({}, None),
+        "sources needs spans as {name: text} or {name: (start, stop)} in tokens, the messages of a "
+        "chat or 'lines', and a model that generates after its context, as decoders do.":
+        ({}, None),
         "a span must be (start, stop) in tokens, 0 <= start < stop <= 11, got (3, 12).":
             ({"a": (3, 12)}, None),
         "sources needs tokens after the spans, but the text ends with them, at 11: call "

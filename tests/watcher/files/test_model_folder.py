@@ -148,8 +148,9 @@ def test_a_file_is_no_folder(tmp_path):
     path = tmp_path / "model.txt"
     path.write_text("")
     assert refusal(path) == (
-        f"a model must be a folder on this machine, and {path} is a file. Save one first, for "
-        "instance with model.save_pretrained; regard downloads nothing."
+        "a model must be a folder on this machine or a name in the local Hugging Face cache, and "
+        f"{path} is a file. Save one first, for instance with model.save_pretrained; regard "
+        "downloads nothing."
     )
 
 

@@ -329,7 +329,7 @@ def test_a_program_of_ones_own_needs_a_grid():
     with pytest.raises(ArgumentError) as refused:
         seen.image(grid=(4, 4))
     assert str(refused.value) == (
-        "grid must have at most 13 cells, as many as the layer has keys, got 4 x 4 = 16."
+        "grid must have 1 to 13 cells, as many as the layer has keys, got 4 x 4 = 16."
     )
 
 

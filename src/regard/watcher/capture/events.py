@@ -16,7 +16,7 @@ from math import log
 from typing import TYPE_CHECKING, Any, cast
 
 from regard.errors import BackendError
-from regard.watcher.capture.handwritten import SOFTMAX, HandwrittenAttention
+from regard.watcher.capture.handwritten import SOFTMAX, HandwrittenAttention, Multiplied
 from regard.watcher.capture.modules import in_backward, is_traced
 
 if TYPE_CHECKING:
@@ -28,8 +28,9 @@ class AttentionEvent:
     """One attention of a program: query and key of a fused kernel, or the weights themselves.
 
     query (b, h, q, d), key (b, h_kv, k, d), mask as torch takes it, logsumexp (b, h, q) or None;
-    weights (..., q, k), whose rows sum to less than 1 where a softmax has sinks. ``output`` is what
-    the program made of it, (b, h, q, d) of a fused kernel, None where its layout is not known.
+    weights (..., q, k), whose rows sum to less than 1 where a softmax has sinks, with the
+    ``product`` that takes them. ``output`` and ``value`` are those of the program, (b, h, q, d) and
+    (b, h_kv, k, d) of a fused kernel, None where their layout is not known.
     """
 
     query: torch.Tensor | None = field(default=None, repr=False)
@@ -41,6 +42,8 @@ class AttentionEvent:
     scale: float | None = None
     softcap: float | None = None
     output: torch.Tensor | None = field(default=None, repr=False)
+    value: torch.Tensor | None = field(default=None, repr=False)
+    product: Multiplied | None = field(default=None, repr=False)
 
 
 def usable_logsumexp(logsumexp: Any, query: torch.Tensor) -> torch.Tensor | None:
@@ -278,6 +281,7 @@ def fused_event(
         causal=bool(given.get("is_causal", False)),
         scale=given.get("scale"),
         output=result[0].detach(),
+        value=given["value"].detach(),
     )
 
 
@@ -314,8 +318,10 @@ def attention_event(
         return fused_event(FUSED[name], arguments, keywords, result)
     if name in FLASH:
         return flash_event(schema, arguments, keywords, result)
-    weights = handwritten.follow(name, arguments, result)
-    return None if weights is None else AttentionEvent(weights=weights, output=result.detach())
+    found = handwritten.follow(name, arguments, result)
+    if found is None:
+        return None
+    return AttentionEvent(weights=found.weights, output=result.detach(), product=found)
 
 
 @cache
@@ -327,7 +333,7 @@ def _operator_mode() -> Any:
     composite = torch._C.DispatchKey.CompositeImplicitAutograd
 
     class OperatorMode(TorchDispatchMode):  # type: ignore[misc]
-        """Runs every operator as it is, and calls ``look`` afterwards."""
+        """Runs every operator as it is, and calls ``look`` afterwards, which may change it."""
 
         supports_higher_order_operators = True  # flex attention is one
 
@@ -336,7 +342,7 @@ def _operator_mode() -> Any:
             """Keep torch from importing its compiler at the first operator, which takes seconds."""
             return False
 
-        def __init__(self, look: Callable[[Any, Any, Any, Any], None]) -> None:
+        def __init__(self, look: Callable[[Any, Any, Any, Any], Any]) -> None:
             super().__init__()
             self.look = look
 
@@ -354,32 +360,35 @@ def _operator_mode() -> Any:
                 result = run_with_logsumexp(function, arguments, keywords)
             else:
                 result = function(*arguments, **keywords)
-            if not in_backward() and not is_traced():
-                self.look(function, arguments, keywords, result)
-            return result
+            if in_backward() or is_traced():
+                return result
+            changed = self.look(function, arguments, keywords, result)
+            if changed is None:
+                return result
+            return (changed, *result[1:]) if isinstance(result, tuple) else changed
 
     return OperatorMode
 
 
 @contextmanager
 def attention_events(
-    take: Callable[[AttentionEvent], None],
+    take: Callable[[AttentionEvent], Any],
     embedded: Callable[[torch.Tensor, torch.Tensor], None] | None = None,
     handwritten: HandwrittenAttention | None = None,
 ) -> Iterator[None]:
     """Call ``take`` with every attention of the block, on this thread.
 
+    Where it returns a tensor, that is the output of the attention for the program.
     ``embedded`` gets the table and the indices of every embedding: the tokens of a text.
     ``handwritten`` follows the weights that a program computes itself.
     """
     handwritten = handwritten or HandwrittenAttention()
 
-    def look(function: Any, arguments: Any, keywords: Any, result: Any) -> None:
+    def look(function: Any, arguments: Any, keywords: Any, result: Any) -> Any:
         if embedded is not None and getattr(function, "_name", "") == "aten::embedding":
             embedded(arguments[0], arguments[1])
         event = attention_event(function, arguments, keywords, result, handwritten)
-        if event is not None:
-            take(event)
+        return None if event is None else take(event)
 
     with _without_fast_path(), _operator_mode()(look):
         yield

@@ -21,6 +21,10 @@ ELEMENTWISE = frozenset({
     "aten::where", "aten::div", "aten::copy", "aten::contiguous", "aten::native_dropout",
 })  # fmt: skip
 PRODUCTS = frozenset({"aten::bmm", "aten::mm", "aten::baddbmm"})
+OF_BATCHES = frozenset({"aten::bmm", "aten::baddbmm"})  # of two factors that a program computed
+OF_HEADS = PRODUCTS | {"aten::addmm"}  # a linear layer over heads: talking heads
+# Operators whose result is scores where an argument is: those above, and what is added to scores.
+SCORE_OPERATORS = ELEMENTWISE | {"aten::add", "aten::sub", "aten::tanh"}
 MAX_SINKS = 8  # columns of a softmax that meet no value
 
 
@@ -28,8 +32,9 @@ MAX_SINKS = 8  # columns of a softmax that meet no value
 class WeightStorage:
     """The layout of weights in a storage: shape, strides, start, and the axis of their keys.
 
-    ``reference`` is weak. ``before`` are the weights before dropout, ``serial`` the softmax, and
-    ``original`` the numbers that the axes had in it.
+    ``reference`` is weak. ``before`` are the weights before dropout, and before a linear layer that
+    mixed the heads; ``serial`` is the softmax, ``original`` the numbers that the axes had in it,
+    and ``of_scores`` whether it was one of scores, products of queries and keys.
     """
 
     reference: Any
@@ -40,6 +45,8 @@ class WeightStorage:
     serial: int
     original: tuple[int, ...]
     before: torch.Tensor | None = None
+    mixed: bool = False
+    of_scores: bool = True
 
     @classmethod
     def from_tensor(cls, weights: torch.Tensor, axis: int, serial: int) -> WeightStorage:
@@ -65,12 +72,37 @@ class WeightStorage:
         else:
             strides = self.strides  # several axes as one, all in line
         original = tuple(self.original[n] for n in order)
-        axis = order.index(self.axis)
-        return replace(copy, shape=shape, strides=strides, axis=axis, original=original)
+        changes: dict[str, Any] = {
+            "axis": order.index(self.axis),
+            "original": original,
+            "shape": shape,
+        }
+        changes |= {"mixed": self.mixed, "of_scores": self.of_scores}
+        return replace(copy, strides=strides, **changes)
+
+
+@dataclass(frozen=True)
+class Multiplied:
+    """Weights (..., q, k) that a product takes with a value, and their softmax.
+
+    ``value`` is the other factor, as the product takes it; ``mixed`` says that a linear layer mixed
+    the heads between the softmax and the product: the weights are those before it.
+    """
+
+    weights: torch.Tensor
+    value: torch.Tensor
+    serial: int
+    mixed: bool = False
+    transposed: bool = False
 
 
 class HandwrittenAttention:
-    """Weights on their way from a softmax to the product with a value."""
+    """Weights on their way from a softmax to the product with a value.
+
+    Linear attention multiplies queries with a product of keys and values: its softmax is one of
+    features, not of scores. ``refuse`` is called with the number of such a softmax, whose product
+    looked like attention, once a second product shows what it is.
+    """
 
     def __init__(self) -> None:
         # A weak reference holds the address of its storage, so that no other storage gets it.
@@ -80,9 +112,13 @@ class HandwrittenAttention:
         self._serial = 0
         self.unrecorded: dict[int, str] = {}  # softmaxes that met no value yet, by their module
         self.place: Callable[[], str] = str
+        self.refuse: Callable[[int], None] = lambda serial: None
+        self._places: dict[int, str] = {}  # of softmaxes that are none of scores
+        self._scores: dict[int, Any] = {}  # by address: storages that hold scores
+        self._contexts: dict[int, tuple[Any, int]] = {}  # products that no score is in, and whose
 
-    def follow(self, name: str, arguments: tuple[Any, ...], result: Any) -> torch.Tensor | None:
-        """Take note of an operator; the weights (..., q, k) where it multiplies some with a value.
+    def follow(self, name: str, arguments: tuple[Any, ...], result: Any) -> Multiplied | None:
+        """Take note of an operator; what it multiplies where that is weights with a value.
 
         Columns of a softmax that meet no value (sinks) are left out, so that rows may sum to less
         than 1.
@@ -91,17 +127,50 @@ class HandwrittenAttention:
             self._serial += 1
             if getattr(result, "ndim", 0) > 2:  # with fewer axes it is no attention of a batch
                 self.unrecorded[self._serial] = self.place()
-            self._remember(result, WeightStorage.from_tensor(result, arguments[1], self._serial))
-        elif name in ELEMENTWISE:
-            self._carry(name, arguments, result)
-        elif name == "aten::bernoulli_":
+            storage = WeightStorage.from_tensor(result, arguments[1], self._serial)
+            of_scores = _held(self._scores, arguments[0])
+            self._remember(result, replace(storage, of_scores=of_scores))
+            return None
+        if name == "aten::bernoulli_":
             self._dropout_masks[_address(result)] = _weak(result)
-        elif name in PRODUCTS:
-            return self._product(arguments[-2:] if name == "aten::baddbmm" else arguments[:2])
+        elif name in OF_HEADS:
+            factors = arguments[-2:] if name in ("aten::baddbmm", "aten::addmm") else arguments[:2]
+            found = None if self._is_linear(name, factors) else self._product(name, factors, result)
+            if found is None and not self._mix(factors, result) and name in OF_BATCHES:
+                self._scores[_address(result)] = _weak(result)
+            return found
+        if name in ELEMENTWISE or name == "aten::add":
+            self._carry(name, arguments, result)
+        if name in SCORE_OPERATORS and any(_held(self._scores, x) for x in arguments[:2]):
+            self._scores[_address(result)] = _weak(result)
         return None
 
+    def _is_linear(self, name: str, factors: tuple[Any, ...]) -> bool:
+        """Whether a product takes one of a softmax of features, which is refused then."""
+        held = [self._contexts[_address(x)] for x in factors if _held(self._contexts, x)]
+        if name not in OF_BATCHES:  # a linear layer takes the output of any attention
+            return False
+        for _, serial in held:
+            self.unrecorded[serial] = self._places.get(serial, "")
+            self.refuse(serial)
+        return bool(held)
+
+    def _mix(self, factors: tuple[Any, ...], result: Any) -> bool:
+        """Follow weights through a linear layer over their heads; False where it is another."""
+        source = next((x for x in factors if self._entry(x) is not None), None)
+        if source is None or result.numel() != source.numel():
+            return False
+        entry, order = self._entry(source), None
+        if entry is not None:
+            order, weights = _axis_order(source, entry), _rebuilt(source, entry)
+        if entry is None or order is None or weights is None or order[-1] == entry.axis:
+            return False
+        before = (weights if entry.before is None else entry.before).detach().permute(order)
+        self._remember(result, replace(entry.copied_to(result, order), before=before, mixed=True))
+        return True
+
     def _remember(self, tensor: torch.Tensor, storage: WeightStorage) -> None:
-        for entries in (self._storages, self._dropout_masks):
+        for entries in (self._storages, self._dropout_masks, self._scores, self._contexts):
             for key in [key for key, entry in entries.items() if _expired(entry)]:
                 del entries[key]
         self._storages[_address(tensor)] = storage
@@ -110,9 +179,14 @@ class HandwrittenAttention:
         tensors = [x for x in arguments if hasattr(x, "untyped_storage")]
         source = next((x for x in tensors if self._entry(x) is not None), None)
         output = result[0] if isinstance(result, tuple) else result
+        for x in tensors:
+            if _held(self._contexts, x):
+                self._contexts[_address(output)] = _weak(output), self._contexts[_address(x)][1]
         if source is None or output.shape != source.shape:
             return
         entry = self._entry(source)
+        if name == "aten::add" and entry is not None and not entry.mixed:
+            return  # no weights any more; to mixed ones a linear layer adds its bias
         weights = None if entry is None else _rebuilt(source, entry)
         order = None if entry is None else _axis_order(source, entry)
         if entry is None or weights is None or order is None:
@@ -128,11 +202,11 @@ class HandwrittenAttention:
         entry = self._storages.get(_address(tensor))
         return None if entry is None or _expired(entry) else entry
 
-    def _product(self, operands: tuple[Any, ...]) -> torch.Tensor | None:
+    def _product(self, name: str, factors: tuple[Any, ...], result: Any) -> Multiplied | None:
         """Weights as the first factor, or transposed as the second."""
-        left, right = operands
-        for factor, transposed in ((left, False), (right, True)):
-            entry = self._entry(factor)
+        left, right = factors
+        for factor, value, transposed in ((left, right, False), (right, left, True)):
+            entry = self._entry(factor) if name in PRODUCTS else None
             if entry is None or entry.serial in self._multiplied:
                 continue
             row, column = (-1, -2) if transposed else (-2, -1)
@@ -140,8 +214,11 @@ class HandwrittenAttention:
             weights = self._weights(factor, entry, rows, keys, stride)
             if weights is not None:
                 self._multiplied.add(entry.serial)
-                self.unrecorded.pop(entry.serial, None)
-                return weights
+                place = self.unrecorded.pop(entry.serial, "")
+                if not entry.of_scores:
+                    self._places[entry.serial] = place
+                    self._contexts[_address(result)] = _weak(result), entry.serial
+                return Multiplied(weights, value, entry.serial, entry.mixed, transposed)
         return None
 
     def _weights(
@@ -244,6 +321,15 @@ def _weak(tensor: Any) -> Any:
     return StorageWeakRef(tensor.untyped_storage())
 
 
+def _held(entries: dict[int, Any], tensor: Any) -> bool:
+    """Whether a tensor lies in one of some storages that are still alive."""
+    entry = (
+        entries.get(_address(tensor)) if entries and hasattr(tensor, "untyped_storage") else None
+    )
+    return entry is not None and not _expired(entry)
+
+
 def _expired(entry: Any) -> bool:
     reference = entry.reference if isinstance(entry, WeightStorage) else entry
+    reference = reference[0] if isinstance(reference, tuple) else reference
     return bool(reference.expired())

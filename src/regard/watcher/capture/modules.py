@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+import inspect
+import re
 import sys
 import threading
 import weakref
@@ -349,6 +351,7 @@ class RunningModules:
     _ids_forward: int = -1
     _token_tables: set[int] = field(default_factory=set, repr=False)  # addresses that are known
     _tables: dict[str, int] = field(default_factory=dict, repr=False)  # address by module path
+    _lists: dict[str, Any] = field(default_factory=dict, repr=False)  # of modules of one class
 
     @contextmanager
     def attached(self) -> Iterator[None]:
@@ -399,14 +402,38 @@ class RunningModules:
     def was_given_two(self, queries: int, keys: int) -> bool:
         """Whether the innermost module was given keys beside its queries: two other tensors.
 
-        A module around it, a block of a transformer, passes both on.
+        A module around it, a block of a transformer, passes both on. Two of the same sizes are told
+        apart by the name of the second, as in ``attend(x, context=y)``.
         """
-        for _, shapes, _ in self._running[:-4:-1]:
+        for index, (module, shapes, _) in enumerate(self._running[:-4:-1]):
+            if index == 0 or ATTENTION_NAME.search(type(module).__name__):
+                named = _second_text(module, *self._given(-1 - index))
+                if named is not None:
+                    return named
             given = [shape for shape in shapes if len(shape) == 3]
             if len(given) > 1 and given[0] != given[1]:
                 lengths = [set(shape[:2]) for shape in given[:2]]
                 return queries != keys and queries in lengths[0] and keys in lengths[1]
         return False
+
+    @property
+    def input_id(self) -> int:
+        """The first argument of the innermost module, by id; modules in line get different ones."""
+        positional, keywords = self._given(-1)
+        return id(next(iter((*positional, *keywords.values())), None))
+
+    def _given(self, index: int) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        """The arguments of a running module, from the frame in which torch calls it."""
+        call = self._running[index][2].f_locals if self._running else {}
+        return call.get("args", ()), call.get("kwargs", {})
+
+    @property
+    def innermost_list(self) -> tuple[str, int, int] | None:
+        """Path of the list that the innermost module is in, its number there, and their count."""
+        owner, _, name = self.path.rpartition(".")
+        siblings = self._lists.get(owner)
+        inside = siblings is not None and name.isdigit() and len(siblings) > 1
+        return (owner, int(name), len(siblings)) if siblings and inside else None
 
     @property
     def _inputs(self) -> list[tuple[int, ...]]:
@@ -472,9 +499,32 @@ class RunningModules:
         self._roots.append(root)  # while it lives, no other module gets its id
         for name, module in named_modules(root):
             self._names.setdefault(id(module), name)
+            if len({type(x) for x in module._modules.values()}) == 1 and not name.isdigit():
+                self._lists[name] = module._modules
             if hasattr(type(module), "get_input_embeddings"):  # a model of transformers
                 with contextlib.suppress(NotImplementedError, AttributeError):
                     self._token_tables.add(module.get_input_embeddings().weight.data_ptr())
+
+
+SECOND_TEXT = re.compile("context|memory|encoder_(hidden|out)|key_value|^kv|cross")
+ATTENTION_NAME = re.compile("att(n|en)", re.IGNORECASE)
+
+
+def _second_text(module: Any, positional: tuple[Any, ...], keywords: dict[str, Any]) -> bool | None:
+    """Whether a module was given vectors of another text, by the names of its arguments.
+
+    None where its forward has no argument of such a name.
+    """
+    from torch.nn import MultiheadAttention
+
+    names = list(inspect.signature(module.forward).parameters)
+    given = dict(zip(names, positional, strict=False)) | keywords
+    second = [x for x in names[1:] if SECOND_TEXT.search(x)]
+    if isinstance(module, MultiheadAttention):
+        second = ["key"]
+    first = given.get(names[0]) if names else None
+    vectors = [given[x] for x in second if getattr(given.get(x), "ndim", 0) >= 2]
+    return any(x is not first for x in vectors) if second else None
 
 
 def _counts(ids_bt: Any) -> bool:

@@ -499,7 +499,7 @@ class StackedCalls:
         self._bytes = 0
 
     def serves(self, call: ModelCall, segment: Segment, record: LayerRecord) -> bool:
-        first = record.queries == 0 and not self.options.spans
+        first = record.queries == 0 and not self.options.has_spans
         known = call.logsumexp is not None and "mask" not in segment.arguments
         return first and known and _bytes(call.query) + _bytes(call.key) <= MAX_COPIED_BYTES
 

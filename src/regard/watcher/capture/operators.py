@@ -6,7 +6,7 @@ import weakref
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from math import prod
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from regard.engine.tensors import in_host_memory
+from regard.errors import BackendError
 from regard.watcher.capture.events import AttentionEvent, attention_events
 from regard.watcher.capture.handwritten import HandwrittenAttention
 from regard.watcher.capture.masks import MaskSpec, followed_masks, latest_masks
@@ -23,12 +24,16 @@ from regard.watcher.capture.numbering import is_cross
 from regard.watcher.capture.records import LayerRecord
 from regard.watcher.capture.runs import ForwardRun, LayerKey
 from regard.watcher.capture.segments import Segment, added_mask, call_segments, hides_whole_rows
+from regard.watcher.changes.program_call import ProgramCall, change_program
 from regard.watcher.options import Options
 
 if TYPE_CHECKING:
     import torch
 
+    from regard.experiments.experiment import Experiment
     from regard.watcher.capture.recorder import Recorder
+    from regard.watcher.changes.intervention_call import ModelIntervention
+    from regard.watcher.changes.rerun import RunCapture
 
 
 HEAD_COUNT_NAMES = (
@@ -65,8 +70,16 @@ class OperatorSource:
         self.handwritten.place = lambda: self.modules.path if self.modules.inside else ""
         self._layers: dict[tuple[str, int], LayerKey] = {}  # by path and number of the attention
         self._numbers: Counter[str] = Counter()
+        self.handwritten.refuse = self._refuse
+        self._taken: dict[int, tuple[str, int]] = {}  # places of softmaxes that are none of scores
+        self._refused: set[tuple[str, int]] = set()
+        self._heads = HeadList()
         self._forward = -1
         self._decided = False
+        self.intervention: ModelIntervention | None = None
+        self.capture: RunCapture | None = None
+        self.outcome: Experiment | None = None
+        self.block: Any = None  # the ``Watching`` of the block, to run the model again
 
     @contextmanager
     def attached(self) -> Iterator[None]:
@@ -108,33 +121,76 @@ class OperatorSource:
     def watched_layers(self) -> int:
         return max(1, sum(self.options.watches(layer.layer) for layer in self._layers.values()))
 
-    def take(self, event: AttentionEvent) -> None:
+    def take(self, event: AttentionEvent) -> Any:
+        """Record an attention; what the program gets instead where it is changed, else None."""
         if not self.modules.inside:
-            return
+            return None
         call = as_call(event, self.modules)
         if 0 in (*call.query.shape[:3], call.key.shape[2]):
-            return
-        layer_key = self._locate(call, event)
-        if not self.options.watches(layer_key.layer):
-            return
+            return None
+        site = self._site()
+        heads = self._heads.add(call, self.modules)
+        if heads is not None:
+            if heads.number == 1:  # the first looked like a layer
+                self._remove((heads.first_path, 0))
+            if self.intervention is not None:
+                raise BackendError(
+                    f"{heads.path}: each head is a module of its own, which has returned when its "
+                    "layer is known: such heads cannot be changed."
+                )
+            if not heads.complete:
+                return None
+            call, site = heads.joined(), (heads.path, 0)
+        layer_key = self._locate(site, call, event)
+        watched = self.options.watches(layer_key.layer)
+        if site in self._refused or not (watched or self.intervention):
+            return None
+        if event.product is not None:
+            self._taken[event.product.serial] = site
         # Where transformers made the mask, positions and padding are known from it.
         self.drops_padding = call.spec is not None and layer_key.part != "cross"
         segments = call_segments(call) if self.drops_padding else []
         run = self._run(layer_key, call, segments)
+        changed = None
+        if self.intervention is not None:
+            before = segments or [self._segment(run, layer_key, call, event)]
+            numbers_bh = _numbers(event, self.modules)
+            program = ProgramCall.from_event(call, event, numbers_bh)
+            ids = self.modules.ids((call.query.shape[0], call.query.shape[2]))
+            call, changed = change_program(program, self.intervention, layer_key, before, ids)
+            segments = call_segments(call) if self.drops_padding else []
         for segment in segments or [self._segment(run, layer_key, call, event)]:
-            self.recorder.records(run, layer_key, call, segment)
+            for record in self.recorder.records(run, layer_key, call, segment):
+                record.mixed |= event.product is not None and event.product.mixed
             tokens = self._tokens(run, layer_key, segment, call)
             self.recorder.record(run, layer_key, call, segment, segment.row_start, tokens=tokens)
         self.recorder.report_progress(layer_key)
+        return changed
 
-    def _locate(self, call: ModelCall, event: AttentionEvent) -> LayerKey:
+    def _refuse(self, serial: int) -> None:
+        """Drop what looked like attention, and was the product of keys and values."""
+        if serial in self._taken:
+            self._refused.add(self._taken[serial])
+            self._remove(self._taken.pop(serial))
+
+    def _remove(self, site: tuple[str, int]) -> None:
+        layer_key = self._layers.pop(site, None)
+        for run in self.recorder.runs:
+            if layer_key is not None:
+                run.records.pop(layer_key, None)
+
+    def _site(self) -> tuple[str, int]:
+        """The path of the innermost module, and how often it attended before in this forward."""
         if self._forward != self.modules.forwards:
             self._forward, self._decided = self.modules.forwards, False
             outside = self._numbers[OUTSIDE]  # calls outside of all modules go on counting
             self._numbers = Counter({OUTSIDE: outside})
         path = self.modules.path or _name(self.modules)
-        site = path, self._numbers[path]
         self._numbers[path] += 1
+        return path, self._numbers[path] - 1
+
+    def _locate(self, site: tuple[str, int], call: ModelCall, event: AttentionEvent) -> LayerKey:
+        path, _ = site
         if site not in self._layers:
             two = self.modules.was_given_two(call.query.shape[2], call.key.shape[2])
             part = part_name(path, call, event, from_two_texts=two)
@@ -194,6 +250,54 @@ class OperatorSource:
         return [x if x is not None and len(x) == keys else None for x in named]
 
 
+@dataclass
+class HeadList:
+    """Modules of a list that attend with one head each to the same input: heads of one layer.
+
+    ``number`` is that of the last module, ``complete`` whether it was the last of the list.
+    """
+
+    path: str = ""
+    number: int = -1
+    complete: bool = False
+    first_path: str = ""
+    _input: int = 0
+    _calls: list[ModelCall] = field(default_factory=list, repr=False)
+
+    def add(self, call: ModelCall, modules: RunningModules) -> HeadList | None:
+        """This, with a call of the next head; None where the call is a layer by itself."""
+        place = modules.innermost_list
+        if place is None or call.query.shape[1] != 1:
+            self._calls = []
+            return None
+        path, number, modules_in_list = place
+        last = self._calls[-1] if self._calls else None
+        follows = last is not None and (path, number, modules.input_id) == (
+            self.path, self.number + 1, self._input,
+        )  # fmt: skip
+        if not follows or last is None or last.query.shape != call.query.shape:
+            begins, self._calls = number == 0, [call]
+            known = begins and path == self.path and self.complete
+            self.path, self.number, self._input = path, number, modules.input_id
+            self.complete, self.first_path = False, modules.path
+            return self if known else None
+        self._calls.append(call)
+        self.number, self.complete = number, number == modules_in_list - 1
+        return self
+
+    def joined(self) -> ModelCall:
+        """One call of all heads, (b, h, q, d)."""
+        import torch
+
+        calls, self._calls = self._calls, []
+        joined = {
+            name: torch.cat([getattr(call, name) for call in calls], dim=1)
+            for name in ("query", "key", "value", "weights", "logsumexp")
+            if getattr(calls[0], name) is not None
+        }
+        return replace(calls[0], **joined)
+
+
 def _follows(records: list[LayerRecord], segment: Segment) -> bool:
     """Whether a segment begins where the records of its sentences end."""
     some = [records[x] for x in segment.sentences if x < len(records)]
@@ -228,6 +332,18 @@ def described(query: torch.Tensor, key: torch.Tensor, event: AttentionEvent) -> 
     if spec is None or event.mask is not None or event.weights is not None:
         return None if spec is None else replace(spec, changed=True)
     return spec.as_kernel_computes(event.causal)
+
+
+def _numbers(event: AttentionEvent, modules: RunningModules) -> torch.Tensor | None:
+    """The number, among the weights of an event, of those of each sentence and head, (b, h)."""
+    import torch
+
+    if event.weights is None:
+        return None
+    leading = event.weights.shape[:-2]
+    numbers = torch.arange(prod(leading)).reshape(*leading, 1, 1)
+    given = modules.sentences(event.weights.shape[-2])
+    return by_sentence(numbers, modules.module, given)[..., 0, 0]
 
 
 def used_keys(
@@ -320,6 +436,9 @@ def event_segment(call: ModelCall, event: AttentionEvent, row_start: int) -> Seg
         arguments = {"offset": 0, "causal": True}
     elif call.mask is not None:
         arguments["mask"] = added_mask(call.mask.detach())
+    if call.bias is not None:  # of changes
+        bias = added_mask(call.bias)
+        arguments["mask"] = bias + arguments["mask"] if "mask" in arguments else bias
     everything = tuple(range(sentences))
     return Segment(everything, slice(0, queries), slice(0, keys), row_start, 0, arguments)
 

@@ -8,7 +8,7 @@ tokens an attention belongs to; the recorder observes it and holds its facts.
 from __future__ import annotations
 
 import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -42,6 +42,7 @@ class Recorder:
         self.runs: list[ForwardRun] = []
         self.media = MediaInputs(source.model, self.runs)
         self.memory = MemoryUse()
+        self._kept: dict[LayerKey, bool] = {}
         self.device_queue = DeviceQueue()
         self.stacked = StackedCalls(options, self.device_queue)
         self.generation = FollowedGeneration(weakref.ref(self), source.holder)
@@ -55,6 +56,7 @@ class Recorder:
             warn_if_many(self.runs, self.source.watched_layers)
             self.runs[-1].ended = True
         self.runs.append(ForwardRun())
+        self._kept = {}
         return self.runs[-1]
 
     def records(
@@ -66,10 +68,20 @@ class Recorder:
         if len(records) < sentences:  # more windows than before, for a larger image
             records += [LayerRecord(self.options.map) for _ in range(sentences - len(records))]
         if records[segment.sentences[0]].queries == 0:
-            keep = self.options.keeps(layer_key.layer)
-            estimate = MemoryUse.from_call(call, segment, self.options, keep)
+            estimate = MemoryUse.from_call(
+                call, segment, self.options, self.keeps(layer_key, call, segment)
+            )
             self.memory = self.memory.grown(estimate, self.source.watched_layers)
         return records
+
+    def keeps(self, layer_key: LayerKey, call: ModelCall, segment: Segment) -> bool:
+        """Whether query and key of a layer are kept; with a limit its first call decides."""
+        most = self.options.keep_bytes
+        if most is None or layer_key in self._kept:
+            return self._kept.get(layer_key, self.options.keeps(layer_key.layer))
+        size = MemoryUse.from_call(call, segment, self.options, True).query_key
+        self._kept[layer_key] = size * self.source.watched_layers <= most
+        return self._kept[layer_key]
 
     def record(
         self,
@@ -99,7 +111,7 @@ class Recorder:
 
         ``tokens`` are those of the run if not given.
         """
-        records, keep = run.records[layer_key], self.options.keeps(layer_key.layer)
+        records, keep = run.records[layer_key], self.keeps(layer_key, call, segment)
         if call.cross:  # its queries have no positions: they follow those before
             before = records[segment.sentences[0]].queries
             arguments = segment.arguments | {"offset": before}
@@ -111,10 +123,27 @@ class Recorder:
         if waits and self.stacked.serves(call, segment, record):
             self.stacked.add(call, segment, records, tokens)
             return
-        for record, pending in take_facts(
-            call, segment, records, self.options, keep, tokens, output
-        ):
-            self.device_queue.add(record, pending)
+        for part, options in self._with_spans(call, segment, records, tokens):
+            for record, pending in take_facts(call, part, records, options, keep, tokens, output):
+                self.device_queue.add(record, pending)
+
+    def _with_spans(
+        self,
+        call: ModelCall,
+        segment: Segment,
+        records: list[LayerRecord],
+        tokens: Sequence[NDArray[np.int64] | None],
+    ) -> Iterator[tuple[Segment, Options]]:
+        """The segment; sentence by sentence where each text has spans of its own."""
+        named = self.options.text_spans
+        if named is None:
+            yield segment, self.options
+            return
+        for part in segment.separate():
+            record, ids = records[part.sentences[0]], tokens[part.sentences[0]]
+            if record.spans is None:
+                record.spans = {} if ids is None else named.within(ids)
+            yield part, replace(self.options, spans=record.spans, text_spans=None)
 
     def defer(
         self, run: ForwardRun, layer_key: LayerKey, call: ModelCall, segments: list[Segment]

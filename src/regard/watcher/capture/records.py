@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -208,6 +208,7 @@ class LayerRecord:
     distances: DistanceSums | None = None
     measures: HeadMeasures | None = None
     span_sums: Array | None = None
+    spans: Mapping[str, tuple[int, int]] | None = None  # those that the text tells
     query_keys: list[QueryKey] = field(default_factory=list)
     first_row: int = 0
     queries: int = 0
@@ -217,6 +218,7 @@ class LayerRecord:
     dtype: Any = np.float32
     smallest_sum: float = 1.0  # of a row's weights
     nan_rows: int = 0  # rows of all heads whose weights are nan
+    mixed: bool = False  # whether a linear layer mixes the heads' weights before the values
 
     def note_sinks(self, smallest_sum: float) -> None:
         self.smallest_sum = min(self.smallest_sum, smallest_sum)
@@ -233,6 +235,11 @@ class LayerRecord:
             notes += (
                 "nan in the program, shown as seeing nothing: "
                 f"{count(self.nan_rows, 'row')} of weights over all heads.",
+            )
+        if self.mixed:
+            notes += (
+                "talking heads: these are the weights of the softmax, which a linear layer mixes "
+                "across heads before they meet the values.",
             )
         return notes
 
@@ -406,7 +413,7 @@ class SteppedRecord(LayerRecord):
         record.resolve()
         counts = {
             x: getattr(record, x)
-            for x in ("first_row", "queries", "keys", "smallest_sum", "nan_rows")
+            for x in ("first_row", "queries", "keys", "smallest_sum", "nan_rows", "mixed", "spans")
         }
         if isinstance(record, SteppedRecord):
             return cls(record.most, **counts, base=record.base, last=record.last)
@@ -430,7 +437,7 @@ class SteppedRecord(LayerRecord):
             record.expect(Pending(facts.seen.queries, facts.seen.keys, *starts, make))
             record.resolve()
         record.note_sinks(self.smallest_sum)
-        record.nan_rows = self.nan_rows
+        record.nan_rows, record.mixed, record.spans = self.nan_rows, self.mixed, self.spans
         return record
 
     @property

@@ -60,8 +60,10 @@ class Segment:
 
     def one_by_one(self, query: torch.Tensor) -> list[Segment]:
         """One segment for each sentence on a device, so that query and key stay there."""
-        if in_host_memory(query):
-            return [self]
+        return [self] if in_host_memory(query) else self.separate()
+
+    def separate(self) -> list[Segment]:
+        """One segment for each sentence."""
         parts, mask = [], self.arguments.get("mask")
         for index, sentence in enumerate(self.sentences):
             arguments = dict(self.arguments)

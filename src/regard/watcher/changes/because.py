@@ -234,11 +234,11 @@ def because(
     def look(call: SentenceCall) -> None:
         if call.layer == layer and part in (None, call.part):
             check_number("head", head, call.call.query.shape[1])
-            pair = _pair(call, word, other, head)
+            pair = score_pair(call, word, other, head)
             pairs.append(pair)
             if against is not None:
                 query = (pair.positions[0], pair.positions[0] + 1)
-                pairs.append(_pair(call, query, against, head))
+                pairs.append(score_pair(call, query, against, head))
 
     with ExitStack() as stack:
         capture.attach(stack)
@@ -296,7 +296,7 @@ def _factors(
     return factors[0], factors[1]
 
 
-def _pair(call: SentenceCall, word: Word, other: Word, head: int) -> ScorePair:
+def score_pair(call: SentenceCall, word: Word, other: Word, head: int) -> ScorePair:
     """The tokens of two words with the largest weight between them, their score and weight."""
     (name, rows), (target, columns) = (
         word_tokens(call.query_text, word),

@@ -321,9 +321,9 @@ def effects(
     """
     if not isinstance(batch, int) or batch < 1:
         raise ArgumentError(f"batch must be a number from 1 up, got {batch!r}.")
-    at = _checked_position(position, len(rerun.text_ids))
+    at = check_position(position, len(rerun.text_ids))
     logits_v = rerun.logits_at(at)[0]
-    tokens = _choose_tokens(rerun.tokenizer, logits_v, of, against)
+    tokens = choose_tokens(rerun.tokenizer, logits_v, of, against)
     full = float(logits_v[tokens[0]] - logits_v[tokens[1]])
     total, done = sum(rerun.heads.values()), 0
     by_layer: dict[tuple[str, int], NDArray[np.float64]] = {
@@ -347,7 +347,7 @@ def effects(
     return Effects(choice, full, by_layer, to="zero" if means is None else "mean")
 
 
-def _checked_position(position: int | None, tokens: int) -> int:
+def check_position(position: int | None, tokens: int) -> int:
     """A position of the text, from 0; the last if none is given."""
     if position is None:
         return tokens - 1
@@ -356,7 +356,7 @@ def _checked_position(position: int | None, tokens: int) -> int:
     return int(position)
 
 
-def _choose_tokens(
+def choose_tokens(
     tokenizer: Any, logits_v: NDArray[np.float64], of: str | int | None, against: str | int | None
 ) -> tuple[int, int]:
     """Ids of two tokens; the likeliest, and the likeliest other, where none is given."""

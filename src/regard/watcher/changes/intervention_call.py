@@ -273,6 +273,9 @@ def masked_scores(
     """scores_hqk of some heads and queries of one sentence, masked, in float32."""
     import torch
 
+    if call.weights is not None:  # written by hand: their logarithms differ by a constant a row
+        weights_hqk = call.weights[sentence][np.ix_(heads, rows)]
+        return weights_hqk.to(call.value.device).log()
     query_hqd = call.query[sentence][np.ix_(heads, rows)].detach().float()
     key_hkd = call.key[sentence, heads // call.group].detach().float()
     scale = call.query.shape[-1] ** -0.5 if call.scale is None else call.scale
@@ -324,9 +327,15 @@ class ModelIntervention:
     _pending: dict[LayerKey, PendingChanges] = field(default_factory=dict)
     _last_start: int = 0
 
-    def change_scores(self, call: ModelCall, layer_call: LayerCall, ids_bq: Any) -> ModelCall:
+    def change_scores(
+        self,
+        call: ModelCall,
+        layer_call: LayerCall,
+        ids_bq: Any,
+        segments: list[Segment] | None = None,
+    ) -> ModelCall:
         """The call with the biases of all changes that act on this layer."""
-        layer, segments = layer_call.layer, call_segments(call)
+        layer, segments = layer_call.layer, segments or call_segments(call)
         self.heads[layer] = call.query.shape[1]
         self._take_tokens(layer, segments, ids_bq)
         active = acting(self.changes, *layer)

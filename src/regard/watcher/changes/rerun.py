@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     import torch
 
     from regard.watcher.capture.interface import InterfaceSource
+    from regard.watcher.capture.operators import OperatorSource
     from regard.watcher.seen import Seen
     from regard.watcher.watch import Watching
 
@@ -162,7 +163,7 @@ class TextRerun:
     """
 
     seen: Seen = field(repr=False)
-    source: InterfaceSource = field(repr=False)
+    source: InterfaceSource | OperatorSource = field(repr=False)
     ids: dict[str, NDArray[np.int64]] = field(repr=False)
     heads: dict[LayerKey, int] = field(default_factory=dict)
     logits: torch.Tensor | None = field(default=None, repr=False)
@@ -170,7 +171,7 @@ class TextRerun:
     shares_layers: bool = True
 
     @classmethod
-    def from_seen(cls, seen: Seen, source: InterfaceSource) -> TextRerun:
+    def from_seen(cls, seen: Seen, source: InterfaceSource | OperatorSource) -> TextRerun:
         """The text of one sentence, run once and compared with what was seen."""
         rerun = cls(seen, source, _ids(seen))
         rerun._first_run()
@@ -192,7 +193,10 @@ class TextRerun:
     @property
     def watched_run(self) -> WatchedRun:
         """The text as the run that an experiment begins with."""
-        capture = RunCapture(self.model, "forward", keywords=self.inputs())
+        inputs, arguments = self.inputs(), ()
+        if not hasattr(self.model, "config"):
+            inputs, arguments = {}, tuple(inputs.values())
+        capture = RunCapture(self.model, "forward", arguments, inputs)
         block = replace(self.source.block, model=self.model, progress=None)
         return WatchedRun(self.logits, None, self.seen, capture, block, self.tokenizer)
 
@@ -204,8 +208,15 @@ class TextRerun:
             name: torch.from_numpy(np.tile(ids, (rows, 1))).to(device)
             for name, ids in self.ids.items()
         }
-        without_cache = {"use_cache": False} if hasattr(self.model.config, "use_cache") else {}
-        return tensors | without_cache
+        config = getattr(self.model, "config", None)
+        return tensors | ({"use_cache": False} if hasattr(config, "use_cache") else {})
+
+    def call(self, inputs: dict[str, Any]) -> Any:
+        """The model on some inputs; a plain module takes its tokens first, by whatever name."""
+        if hasattr(self.model, "config"):
+            return self.model(**inputs)
+        ids = inputs.pop("input_ids")
+        return self.model(ids, *inputs.values())
 
     def run(
         self,
@@ -213,6 +224,7 @@ class TextRerun:
         rows: int = 1,
         layers: Sequence[int] = (),
         keywords: dict[str, Any] | None = None,
+        gradients: bool = False,
     ) -> tuple[Any, Seen]:
         """Output of the model for ``rows`` copies of the text, and what was seen of ``layers``.
 
@@ -222,15 +234,19 @@ class TextRerun:
 
         options = Options.from_arguments(layers, top=0, map=0)
         block = replace(self.source.block, model=self.model, options=options, progress=None)
-        with torch.no_grad(), block.changed(*changes) as seen:
-            output = self.model(**self.inputs(rows), **(keywords or {}))
+        with torch.set_grad_enabled(gradients), block.changed(*changes) as seen:
+            output = self.call(self.inputs(rows) | (keywords or {}))
         return output, seen
 
     def run_logits(
-        self, *changes: Change, rows: int = 1, keywords: dict[str, Any] | None = None
+        self,
+        *changes: Change,
+        rows: int = 1,
+        keywords: dict[str, Any] | None = None,
+        gradients: bool = False,
     ) -> torch.Tensor:
-        output = self.run(*changes, rows=rows, keywords=keywords)[0]
-        logits: torch.Tensor | None = getattr(output, "logits", None)
+        output = self.run(*changes, rows=rows, keywords=keywords, gradients=gradients)[0]
+        logits = output_logits(output)
         if logits is None:
             raise NotAskedError(
                 f"{type(self.model).__name__} has no logits: take a class with a language-model "
@@ -307,7 +323,7 @@ class TextRerun:
         self.paths = {key: path for path, key in source.paths.items()}
         if source.intervention is not None:
             self.heads = dict(sorted(source.intervention.heads.items()))
-        self.logits = getattr(output, "logits", None)
+        self.logits = output_logits(output)
         one, other = (
             np.asarray(x[last.part, last.layer].logsumexp, np.float64) for x in (self.seen, again)
         )
@@ -320,8 +336,16 @@ class TextRerun:
             )
 
 
+def output_logits(output: Any) -> torch.Tensor | None:
+    """The logits (b, t, v) of an output: by name, or the first tensor of a plain module's."""
+    if hasattr(output, "logits") or hasattr(output, "last_hidden_state"):
+        return getattr(output, "logits", None)
+    several = output if isinstance(output, tuple | list) else (output,)
+    return next((x for x in several if getattr(x, "ndim", 0) == 3), None)
+
+
 def _logits(output: Any) -> torch.Tensor | None:
-    logits = getattr(output, "logits", None)
+    logits = output_logits(output)
     return None if logits is None else logits.detach()
 
 

@@ -7,7 +7,7 @@ in which no other token may look at that part.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
@@ -29,6 +29,7 @@ from regard.watcher.changes.intervention_call import Probe, SentenceCall
 from regard.watcher.changes.rerun import TextRerun
 from regard.watcher.layer import LayerObservation
 from regard.watcher.measures.head_report import HeadReport, report
+from regard.watcher.options import Spans, check_spans, resolved_spans
 
 if TYPE_CHECKING:
     import torch
@@ -81,9 +82,7 @@ class TextSources(TextDisplay):
         }
 
 
-def text_sources(
-    rerun: TextRerun, spans: Mapping[str, Span | str], of: Sequence[Span] | Span | None
-) -> TextSources:
+def text_sources(rerun: TextRerun, spans: Spans, of: Sequence[Span] | Span | None) -> TextSources:
     """The table for spans in tokens; ``of`` are sentences in tokens, those generated if None.
 
     The words of the text itself before a sentence are a span of their own, and so is what is in no
@@ -109,21 +108,22 @@ def text_sources(
     return TextSources((*names, OWN_WORDS, REST), texts, tuple(sentences), attention_sn, effect_sn)
 
 
-def _checked_spans(
-    rerun: TextRerun, spans: Mapping[str, Span | str]
-) -> tuple[tuple[str, ...], list[Span]]:
-    if "decoder_input_ids" in rerun.ids or not isinstance(spans, Mapping) or not spans:
-        raise ArgumentError(
-            "sources needs spans as {name: text} or {name: (start, stop)} in tokens, and a model "
-            "that generates after its context, as decoders do."
-        )
+def _checked_spans(rerun: TextRerun, spans: Spans) -> tuple[tuple[str, ...], list[Span]]:
     text = rerun.seen.texts()[1]
-    chosen = []
-    for given in spans.values():
-        span = text.span(given) if isinstance(given, str) else given
-        tokens = word_tokens(text, tuple(span))[1]  # type: ignore[arg-type]
-        chosen.append((int(tokens[0]), int(tokens[-1]) + 1))
-    return tuple(spans), chosen
+    if "decoder_input_ids" in rerun.ids or not check_spans(spans):
+        raise ArgumentError(
+            "sources needs spans as {name: text} or {name: (start, stop)} in tokens, the messages "
+            "of a chat or 'lines', and a model that generates after its context, as decoders do."
+        )
+    given = rerun.seen.prompt_tokens() or len(text.tokens)
+    chosen = {}
+    for name, span in resolved_spans(spans, text).items():
+        tokens = word_tokens(text, span)[1]
+        chosen[name] = int(tokens[0]), int(tokens[-1]) + 1
+    if spans == "lines":  # of the context, not of the answer
+        before = {name: span for name, span in chosen.items() if span[0] < given}
+        chosen = {name: (start, min(stop, given)) for name, (start, stop) in before.items()}
+    return tuple(chosen), list(chosen.values())
 
 
 def _sentences(rerun: TextRerun, of: Sequence[Span] | Span | None, after: int) -> list[Span]:
@@ -137,7 +137,9 @@ def _sentences(rerun: TextRerun, of: Sequence[Span] | Span | None, after: int) -
         edges = [start, *(x for x in ends if x < total), total]
         given: list[Any] = [x for x in pairwise(edges) if x[1] > x[0] and _text(rerun, x).strip()]
     else:
-        given = [of] if of and isinstance(of[0], int) else list(of)
+        given = [of] if len(of) and isinstance(of[0], int) else list(of)
+    if not all(isinstance(span, Sequence) and len(span) == 2 for span in given):
+        raise ArgumentError(f"of must be (start, stop) in tokens or several, got {of!r:.200}.")
     given.sort()
     for start, stop in given:
         if not after <= start < stop <= total or start < 1:

@@ -11,14 +11,17 @@ import io
 import json
 import os
 import struct
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO
 
 from regard.errors import ArgumentError, FileError
 from regard.watcher.media.picture_bytes import PictureBytes, need_pillow, pillow_image
-from regard.watcher.watch import need_extra
+from regard.watcher.seen import Seen
+from regard.watcher.watch import Watching, need_extra, watch
+
+TRANSLATION_TOKENS = 50  # that a translator writes where no number is given
 
 TOKENIZERS = ("tokenizer.json", "tokenizer.model", "vocab.txt", "vocab.json", "spiece.model",
               "source.spm", "tekken.json")  # fmt: skip
@@ -40,6 +43,99 @@ class Loaded:
     writes: bool
     two_sided: bool
     processor: Any = None
+
+    @property
+    def layers(self) -> int:
+        """Layers that one forward passes, as far as the configuration tells."""
+        layers = getattr(self.model.config, "num_hidden_layers", 0) or 1
+        return int(layers) * (2 if self.two_sided else 1)
+
+    def check_writes(self, generate: int) -> None:
+        if generate and not self.writes:
+            raise ArgumentError(
+                f"--generate needs a model that generates text; {type(self.model).__name__} only "
+                "reads it."
+            )
+
+    def in_chat(self, text: str) -> str:
+        """The text as a user's message in the model's chat template, up to where it answers."""
+        if not getattr(self.tokenizer, "chat_template", None):
+            raise ArgumentError(f"{type(self.tokenizer).__name__} must have a chat template.")
+        messages = [{"role": "user", "content": text}]
+        template = self.tokenizer.apply_chat_template
+        return str(template(messages, tokenize=False, add_generation_prompt=True))
+
+    def inputs(self, text: str, more: int = 0, *, special: bool = True) -> Any:
+        """The text as the model takes it, with room for ``more`` tokens; too long a one raises.
+
+        ``special`` adds the tokenizer's own tokens, which a chat template has already.
+        """
+        inputs = self.tokenizer(
+            text, return_tensors="pt", verbose=False, add_special_tokens=special
+        )
+        inputs.pop("token_type_ids", None)
+        tokens = inputs["input_ids"].shape[1]
+        most = getattr(self.model.config, "max_position_embeddings", None) or tokens + more
+        name = type(self.model).__name__
+        if more >= most:
+            raise ArgumentError(
+                f"--generate must be less than {most:,}, the tokens that {name} can read and "
+                f"write, got {more:,}."
+            )
+        if not 0 < tokens <= most - more:
+            raise ArgumentError(
+                f"the text must have 1 to {most - more:,} tokens, as many as {name} can read"
+                f"{' and write' if more else ''}, got {tokens:,}."
+            )
+        return inputs
+
+
+@dataclass(frozen=True)
+class TextRun:
+    """A watched run of a text: what was seen, what was written, and the logits after the text.
+
+    ``logits_v`` is None where the model wrote, or has none.
+    """
+
+    seen: Seen
+    written: str
+    logits_v: Any = None
+
+
+def run_text(
+    loaded: Loaded,
+    text: str,
+    generate: int = 0,
+    *,
+    chat: bool = False,
+    changed: Callable[[Watching], Watching] = lambda block: block,
+    **options: Any,
+) -> TextRun:
+    """Watch a model read a text and generate, the likeliest token each time.
+
+    With ``chat`` the text is a message in the model's chat template. ``changed`` adds changes to
+    the block, ``options`` are those of ``watch``.
+    """
+    import torch
+
+    loaded.check_writes(generate)
+    if loaded.two_sided:
+        generate = generate or TRANSLATION_TOKENS
+    text = loaded.in_chat(text) if chat else text
+    inputs = loaded.inputs(text, 0 if loaded.two_sided else generate, special=not chat)
+    block = changed(watch(loaded.model, tokenizer=loaded.tokenizer, **options))
+    with torch.no_grad(), block as seen:
+        if not generate:
+            logits_btv = getattr(loaded.model(**inputs), "logits", None)
+            is_next = loaded.writes and logits_btv is not None
+            logits_v = logits_btv[0, -1].detach() if is_next else None  # type: ignore[index]
+            return TextRun(seen.with_text(text), "", logits_v)
+        output = loaded.model.generate(
+            **inputs, max_new_tokens=generate, do_sample=False, num_beams=1
+        )
+    start = 0 if loaded.two_sided else inputs["input_ids"].shape[1]
+    written = str(loaded.tokenizer.decode(output[0][start:], skip_special_tokens=True))
+    return TextRun(seen.with_text(text), written)
 
 
 def load_folder(path: str | Path) -> Loaded:
@@ -88,11 +184,12 @@ def _folder_and_file(path: Path) -> tuple[Path, dict[str, Any]]:
     """The folder, and the options that name a .gguf file in it."""
     if is_gguf(path):
         return _gguf(path)
+    path = path if path.exists() else hub_folder(path)
     if not path.is_dir():
         raise FileError(
-            f"a model must be a folder on this machine, and {path} "
-            f"{'is a file' if path.exists() else 'does not exist'}. Save one first, for instance "
-            "with model.save_pretrained; regard downloads nothing."
+            f"a model must be a folder on this machine or a name in the local Hugging Face cache, "
+            f"and {path} {'is a file' if path.exists() else 'does not exist'}. Save one first, for "
+            "instance with model.save_pretrained; regard downloads nothing."
         )
     if (path / "config.json").is_file():
         return path, {}
@@ -103,6 +200,17 @@ def _folder_and_file(path: Path) -> tuple[Path, dict[str, Any]]:
         f"{path} must have a config.json (or one .gguf file) to be a model, and it has "
         f"{'several .gguf files: name one' if files else 'neither'}."
     )
+
+
+def hub_folder(name: Path) -> Path:
+    """The folder of a model by its Hub name, such as org/model, where it was fetched before."""
+    from huggingface_hub import snapshot_download
+    from huggingface_hub.errors import HFValidationError, LocalEntryNotFoundError
+
+    try:
+        return Path(snapshot_download(name.as_posix(), local_files_only=True))
+    except (HFValidationError, LocalEntryNotFoundError, OSError):
+        return name
 
 
 def _gguf(file: Path) -> tuple[Path, dict[str, Any]]:

@@ -240,6 +240,9 @@ class StoredArrays(Mapping[str, Any]):
         with file_errors(self.path):
             return self.mapped(name)
 
+    def __contains__(self, name: object) -> bool:
+        return name in self._names  # without reading it
+
     def mapped(self, name: str) -> Any:
         """A stored array that no checksum is compared for: a part of it may be all that is read."""
         stored, how = self._files[name], self._how.get(name, {})

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from regard.arguments import suggest_keywords
 from regard.atomic_write import check_writable
 from regard.engine.call import Problem, ProblemLike, Requested, blocks, prepare
 from regard.engine.files import PROFILE_ARRAYS as PROFILE
@@ -349,6 +350,7 @@ def _measures(own: dict[str, Array]) -> HeadMeasures | None:
     return HeadMeasures(*(Measure(*own[f"measures.{name}"]) for name in names))
 
 
+@suggest_keywords
 def load(path: str | Path, *, verify: bool | None = None) -> Observation | Seen:
     """Read a .regard file: an Observation, or a Seen where a model was watched.
 
@@ -496,12 +498,14 @@ def is_derived(map_hrc: Array, problem: Problem, edges: tuple[Any, Any]) -> bool
 def text_arrays(text: TokenizedText, prefix: str) -> dict[str, Array]:
     """The arrays of a text: a table of strings, and numbers of its rows.
 
-    >>> text = TokenizedText(("a", "b", "a"), ("a", "b", "a"), ("ab", "a"), (0, 0, 1))
+    >>> names = ("a", "b", "a")
+    >>> text = TokenizedText(names, names, ("ab", "a"), (0, 0, 1), ("a", "b", " a"))
     >>> stored_text(text_arrays(text, "0."), "0.") == text
     True
     """
     rows: dict[str, int] = {}
     tokens, words = (_numbers(names, rows) for names in (text.tokens, text.words))
+    segments = _numbers(text.segments, rows)
     encoded = [name.encode("utf-8", "surrogatepass") for name in rows]
     arrays: dict[str, Array] = {
         "table": np.frombuffer(b"".join(encoded), np.uint8),
@@ -510,6 +514,8 @@ def text_arrays(text: TokenizedText, prefix: str) -> dict[str, Array]:
         "words": words,
         "word_of_token": np.array(text.word_of_token, np.int64),
     }
+    if len(segments):
+        arrays["segments"] = segments
     return {prefix + name: array for name, array in arrays.items()}
 
 
@@ -527,8 +533,12 @@ def stored_text(arrays: Mapping[str, Any], prefix: str) -> TokenizedText:
     for end in ends.tolist():
         strings.append(content[start:end].decode("utf-8", "surrogatepass"))
         start = end
-    named, spoken = (tuple(strings[i] for i in x.tolist()) for x in (tokens, words))
-    return TokenizedText(named, named, spoken, tuple(of_token.tolist()))
+    has_segments = f"{prefix}segments" in arrays
+    segments = np.asarray(arrays[f"{prefix}segments"] if has_segments else (), np.int64)
+    named, spoken, written = (
+        tuple(strings[i] for i in x.tolist()) for x in (tokens, words, segments)
+    )
+    return TokenizedText(named, named, spoken, tuple(of_token.tolist()), written)
 
 
 GRID, PICTURE = "image_grid.", "picture."

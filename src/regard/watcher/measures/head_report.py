@@ -44,6 +44,15 @@ class HeadRow:
     rests_on: Resting
     label: str
 
+    @property
+    def telling(self) -> float:
+        """The largest share beyond chance of one thing that the head does.
+
+        Resting on the first token is left out, which most heads do that do nothing.
+        """
+        named = [x for x in MEASURES if x not in ("entropy", "first")]
+        return max(self.measured[name] - self.baseline[name] for name in named)
+
     def value(self, by: str) -> Any:
         return self.measured[by] if by in MEASURES else getattr(self, by)
 
@@ -68,12 +77,16 @@ class HeadReport(TextDisplay):
     weighted: str | None = None
 
     def sorted(self, by: str = "entropy", descending: bool | None = None) -> HeadReport:
-        """In the order of a measure, the largest first; 'layer', 'head' and 'label' go upwards."""
-        if by not in (*MEASURES, "layer", "head", "label"):
+        """In the order of a measure, the largest first; 'layer', 'head' and 'label' go upwards.
+
+        'telling' begins with the heads whose largest measure is farthest beyond chance.
+        """
+        if by not in (*MEASURES, "telling", "layer", "head", "label"):
             raise ArgumentError(
-                f"by must be one of {', '.join(MEASURES)}, layer, head or label, got {by!r}."
+                f"by must be one of {', '.join(MEASURES)}, telling, layer, head or label, got "
+                f"{by!r}."
             )
-        down = by in MEASURES if descending is None else descending
+        down = by in (*MEASURES, "telling") if descending is None else descending
         rows = sorted(self.rows, key=lambda row: row.value(by), reverse=down)
         return HeadReport(tuple(rows), self.weighted)
 

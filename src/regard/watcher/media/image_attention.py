@@ -20,6 +20,7 @@ from regard.errors import ArgumentError, BackendError, NotAskedError
 from regard.experiments.selection import word_tokens
 from regard.text.words import TokenizedText
 from regard.typing import Array
+from regard.watcher.capture.interface import InterfaceSource
 from regard.watcher.capture.runs import ForwardRun, LayerKey
 from regard.watcher.changes.rerun import SAME_RUN_TOLERANCE
 from regard.watcher.changes.text_sources import written_norms
@@ -293,7 +294,13 @@ def _second_run(model: Any, run: ForwardRun, layers: set[int], note: Any) -> See
     call = max(run.media, key=lambda x: sum(1 for _ in x.module.modules()))
     arguments = _arguments(call, run)
     with torch.no_grad(), watch(model, layers=sorted(layers), top=0, map=0) as again:
-        again._model_recorder().probe = note
+        source = again._model_recorder()
+        if not isinstance(source, InterfaceSource):
+            raise BackendError(
+                "weighted='norm' needs a model that attends through the attention interface of "
+                "transformers: its values are not known otherwise."
+            )
+        source.probe = note
         call.module(**arguments)
     return again
 

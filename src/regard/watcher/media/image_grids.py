@@ -177,9 +177,9 @@ def _prefix_tokens(module: Any) -> list[tuple[str, int]]:
 def last_keys(size: Size, keys: int, sentence: int) -> ImageGrid:
     """A grid that the caller gives: the last keys are its cells."""
     before = keys - size[0] * size[1]
-    if before < 0:
+    if before < 0 or min(size) < 1:
         raise ArgumentError(
-            f"grid must have at most {keys} cells, as many as the layer has keys, got "
+            f"grid must have 1 to {keys} cells, as many as the layer has keys, got "
             f"{size[0]} x {size[1]} = {size[0] * size[1]}."
         )
     cells = np.maximum(np.arange(keys) - before, -1)
