@@ -50,11 +50,9 @@ VARIANTS = {
     "efficient compiled": BASE,
     "cudnn compiled": replace(BASE, attention="cudnn"),
     "plain compiled taught": replace(BASE, attention="plain", taught=TAUGHT),
-    "plain compiled muon": replace(BASE, attention="plain", optimiser="muon"),
     "plain compiled 64k": replace(BASE, attention="plain", tokens_per_batch=65_536),
     "plain compiled 160k": replace(BASE, attention="plain", tokens_per_batch=163_840),
     "efficient eager": replace(BASE, compile=False),
-    "flex compiled": replace(BASE, attention="flex"),
 }
 
 
@@ -121,7 +119,7 @@ def measure(config: Config, text: RoundText, hyperparameters: Hyperparameters) -
 
 def timed(config, text, hyperparameters, start: Tensors, mode, warm_up=8, steps=60) -> Timing:
     """Time training steps after a warm-up."""
-    state = new_state(start, hyperparameters.optimiser)
+    state = new_state(start)
     device = start["embedding"].device
     stream = batches(text, hyperparameters, state, device)
     prepared = [batch for batch, _ in zip(stepped(stream, state), range(warm_up), strict=False)]

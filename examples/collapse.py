@@ -1,11 +1,11 @@
 """Two trainings of one small model: one that goes well, and one whose attention collapses.
 
-python examples/collapse.py [--steps 240] [--out runs] [--picture collapse.svg]
+python examples/collapse.py [--steps 240] [--seeds 3] [--out runs] [--picture collapse.svg]
 
 The task is to repeat: the second half of a sequence is its first half again, so the model has to
 find the token that followed last time. The two trainings differ in the learning rate alone. There
-is no QK norm, so nothing bounds the scores. Both are monitored; the alert of the second comes
-before its loss shows anything. Look at them afterwards: regard open runs/collapse
+is no QK norm, so nothing bounds the scores. Both are monitored, from several seeds; the alert of
+the second comes before its loss shows anything. Look at them afterwards: regard open runs/collapse
 """
 
 import argparse
@@ -73,10 +73,10 @@ def repeated(random: torch.Generator) -> torch.Tensor:
     return torch.cat([half, half], dim=1)
 
 
-def train(rate: float, steps: int, folder: Path) -> Any:
+def train(rate: float, steps: int, folder: Path, seed: int = 0) -> Any:
     """Train with a learning rate; returns the closed monitor, whose history is in the folder."""
-    torch.manual_seed(0)
-    random, model = torch.Generator().manual_seed(1), Model()
+    torch.manual_seed(seed)
+    random, model = torch.Generator().manual_seed(seed + 1), Model()
     optimizer = torch.optim.AdamW(model.parameters(), lr=rate)
     schedule = torch.optim.lr_scheduler.LambdaLR(
         optimizer, lambda step: min(1, (step + 1) / WARM_UP)
@@ -134,20 +134,23 @@ def main() -> None:
     """Train both, say when the alert came and when the loss showed it, draw them."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--steps", type=int, default=240)
+    parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--out", type=Path, default=Path("runs"))
     parser.add_argument("--picture", help="an .svg to draw (needs matplotlib)")
     chosen = parser.parse_args()
     torch.set_num_threads(1)
     monitors = {}
-    for name, rate in RATES.items():
-        print(f"training {name}, learning rate {rate:g} ...", flush=True)
-        monitors[name] = monitor = train(rate, chosen.steps, chosen.out / name)
-        history, alerts = monitor.history(), monitor.alerts
-        print(f"  loss at the end {history.losses[-MEAN_OVER:].mean():.3f}")
-        print(f"  first alert: {alerts[0] if alerts else 'none'}")
-        print(f"  the loss shows it at step {loss_shows(history)}")
+    for seed in range(chosen.seeds):
+        for name, rate in RATES.items():
+            print(f"seed {seed}, {name}, learning rate {rate:g} ...", flush=True)
+            folder = chosen.out / (f"{name}-{seed}" if seed else name)
+            monitors[name, seed] = monitor = train(rate, chosen.steps, folder, seed)
+            history, alerts = monitor.history(), monitor.alerts
+            print(f"  loss at the end {history.losses[-MEAN_OVER:].mean():.3f}")
+            print(f"  first alert: {alerts[0] if alerts else 'none'}")
+            print(f"  the loss shows it at step {loss_shows(history)}")
     if chosen.picture:
-        draw(monitors, chosen.picture)
+        draw({name: monitors[name, 0] for name in RATES}, chosen.picture)
     print(f"Look at it: regard open {chosen.out / 'collapse'}")
 
 

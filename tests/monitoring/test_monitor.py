@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 import torch
 from tests.helpers.small_training import (
+    Attention,
     HandwrittenAttention,
     Model,
     Training,
@@ -38,10 +39,18 @@ def run(model, steps=3, **options):
     return [torch.stack(losses), *gradients(model), *(x.detach() for x in model.parameters())]
 
 
+@pytest.fixture
+def deterministic():
+    torch.use_deterministic_algorithms(True)
+    yield
+    torch.use_deterministic_algorithms(False)
+
+
 @pytest.mark.parametrize("attention", [None, HandwrittenAttention], ids=["fused", "by hand"])
 @pytest.mark.parametrize(
     "options",
     [
+        {"every": 50},
         {"every": 1},
         {"every": 1, "rows": 3},
         {"every": 2, "threshold": 1e-3, "on_alert": "log"},
@@ -49,7 +58,7 @@ def run(model, steps=3, **options):
     ],
     ids=str,
 )
-def test_loss_gradients_and_weights_are_equal_to_the_bit(attention, options):
+def test_loss_gradients_and_weights_are_equal_to_the_bit(attention, options, deterministic):
     made = Model() if attention is None else Model(attention)
     plain = run(copy.deepcopy(made))
     watched = run(made, **options)
@@ -245,6 +254,65 @@ def test_the_first_nan_is_named_with_the_last_healthy_step():
     assert sum(x.rule == "not finite" for x in monitor.alerts) == 1
 
 
+@pytest.mark.parametrize("every", [1, 5])
+def test_a_nan_in_values_alone_is_named_where_it_is(every):
+    training = Training(Model(layers=3), rate=0.0)
+    with regard.monitor(training.model, every=every, on_alert="log", on_error="raise") as monitor:
+        for number in range(3):
+            if number == 2:
+                with torch.no_grad():  # the values of heads 2 and 3, which share them
+                    training.model.layers[1].value.weight[4:8] = torch.inf
+            training.step()
+    (alert,) = (x for x in monitor.alerts if x.rule == "not finite")
+    assert (alert.step, alert.layer, alert.head) == (2, 1, 2)
+
+
+def test_attention_written_by_hand_has_scores_from_the_first_step():
+    seen, training = [], Training(Model(HandwrittenAttention), rate=0.0)
+    expected = reference(training.model, batch())["score"]
+    with regard.monitor(training.model, every=1, to=seen.append, on_error="raise") as monitor:
+        training.step()
+        first = torch.cat(list(monitor.max_scores(1e9).values()))
+        training.step()
+    for found in (seen[0]["score"], seen[1]["score"], first):
+        np.testing.assert_allclose(found, expected, rtol=64 * 2**-24)
+
+
+@pytest.mark.parametrize("attention", [None, HandwrittenAttention], ids=["fused", "by hand"])
+def test_scores_asked_for_within_a_step_are_in_its_record_too(tmp_path, attention):
+    training = Training(Model() if attention is None else Model(attention), rate=0.0)
+    options = {"threshold": 1e-6, "on_alert": "log", "on_error": "raise"}
+    with regard.monitor(training.model, every=1, to=tmp_path / "run", **options) as monitor:
+        training.step()
+        monitor.max_scores()
+        loss_of(training.model, batch(1)).backward()
+        within = monitor.max_scores()
+        loss_of(training.model, batch(2)).backward()
+        training.optimizer.step()
+        after = monitor.max_scores()
+        history = monitor.history()
+    one, two = (reference(training.model, batch(number)) for number in (1, 2))
+    for found, expected in ((within, one), (after, two)):
+        np.testing.assert_allclose(torch.cat([*found.values()]), expected["score"], rtol=1e-5)
+    both = (
+        np.maximum(one["bound"], two["bound"])
+        if attention is None
+        else np.maximum(one["score"], two["score"])
+    )
+    np.testing.assert_allclose(history.bounds[-1], both.reshape(2, 4).max(axis=1), rtol=1e-5)
+
+
+def test_no_kernel_of_a_gpu_is_started_for_layers_far_below_the_limit():
+    training, gpu = Training(louder(Model(), 1, 60)), torch.device("cuda")
+    with regard.monitor(training.model, every=5, on_alert="log", on_error="raise") as monitor:
+        training.step()
+        low, high = monitor._layers
+        limit = float(monitor._known.max()) * 1.5
+        assert not monitor._may_exceed(low, limit, gpu)
+        assert monitor._may_exceed(high, limit, gpu)
+        assert monitor._may_exceed(low, limit, torch.device("cpu"))
+
+
 def test_a_moved_model_goes_on():
     training, seen = Training(Model()), []
     with regard.monitor(training.model, every=1, to=seen.append, on_error="raise"):
@@ -295,6 +363,44 @@ def test_a_wrapped_model_is_seen_by_its_own_paths():
     with regard.monitor(training.model, every=1, on_error="raise") as monitor:
         training.step()
     assert [layer.path for layer in monitor.about.layers] == ["layers.0", "layers.1"]
+
+
+def _wrapped(training):
+    training.model = torch.nn.Sequential(training.model)
+
+
+def _compiled_in_place(training):
+    training.model.compile(backend="eager")
+
+
+def _without_a_layer(training):
+    del training.model.layers[1]
+
+
+def _with_another_layer(training):
+    training.model.layers.append(Attention())
+
+
+def _with_a_layer_replaced(training):
+    training.model.layers[1] = Attention()
+
+
+@pytest.mark.parametrize(
+    "change",
+    [_wrapped, _compiled_in_place, _without_a_layer, _with_another_layer, _with_a_layer_replaced],
+)
+def test_a_model_changed_while_monitored_trains_on(change):
+    made, seen = Model(), []
+    plain, training = Training(copy.deepcopy(made)), Training(made)
+    with regard.monitor(training.model, every=1, to=seen.append, on_alert="log") as monitor:
+        for one in (plain, training):
+            torch.manual_seed(0)
+            one.step()
+            change(one)
+        losses = [[one.step(), one.step()] for one in (plain, training)]
+    assert torch.allclose(torch.stack(losses[0]), torch.stack(losses[1]), rtol=1e-5)
+    assert not monitor.failed
+    assert len(seen) == 3 or monitor.notes
 
 
 def test_a_deleted_model_is_freed_and_the_monitor_closes():

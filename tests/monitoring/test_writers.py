@@ -87,14 +87,17 @@ def test_wandb_offline_takes_what_is_logged(tmp_path, monkeypatch):
         )
 
 
+@pytest.mark.filterwarnings("ignore")  # MLflow uses what SQLAlchemy has deprecated
 def test_mlflow_keeps_what_is_logged(tmp_path):
     mlflow = pytest.importorskip("mlflow", reason="needs mlflow: pip install mlflow")
     mlflow.set_tracking_uri(f"sqlite:///{tmp_path / 'runs.db'}")
     with mlflow.start_run() as run:
-        expected, _ = train(mlflow)
-    history = mlflow.MlflowClient().get_metric_history(run.info.run_id, "attention/score/decoder_1")
+        expected, monitor = train(mlflow)
+    client = mlflow.MlflowClient()
+    history = client.get_metric_history(run.info.run_id, "attention/score/decoder_1")
     assert [x.step for x in history] == [0, 1]
     assert history[0].value == pytest.approx(expected["score"].max(), rel=1e-4)
+    assert client.get_run(run.info.run_id).data.tags["attention.score"] in map(str, monitor.alerts)
 
 
 def test_several_places_at_once(tmp_path):

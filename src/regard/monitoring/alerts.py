@@ -15,7 +15,7 @@ from regard.monitoring.folder import Layer
 from regard.typing import Array
 
 GROWTH_OBSERVATIONS = 5  # in a row in which a score grows
-GROWTH_FLOOR = 50.0  # a head that finds one key among many has scores of 20 in good health
+GROWTH_FLOOR = 50.0  # half the limit of QK-clip: what has not come halfway is no danger yet
 RECOVERED = 0.8  # share of the limit below which a score counts as recovered
 
 
@@ -26,7 +26,7 @@ class Thresholds:
     score : the largest score. 100 is the limit at which Kimi K2 clips query and key (QK-Clip,
         arXiv 2507.20534); runs that diverged in arXiv 2302.05442 (ViT-22B) were beyond 50,000.
     growth : how many times the largest score grew over 5 observations, each above the one before;
-        scores above 50 only. Our own choice: twice.
+        scores above 50, half the limit of QK-Clip, only. Our own choice: twice.
     entropy : the share of its maximum below which a head's mean entropy has collapsed while it was
         at least four times as much before. arXiv 2303.06296 (sigma-Reparam) shows that collapse of
         entropy to near 0 precedes divergence; 0.05 is our own choice.

@@ -29,7 +29,7 @@ SOFTMAX = "aten::_softmax"
 
 
 @cache
-def _certificate_mode() -> Any:
+def certificate_mode() -> Any:
     """The class of the dispatch mode, made once: torch is imported when it is first needed."""
     from torch.utils._python_dispatch import TorchDispatchMode
 
@@ -106,7 +106,7 @@ class AttentionHooks:
 
         if torch.compiler.is_compiling() or not self.active or in_backward():
             return
-        mode = _certificate_mode()(lambda event: self.found(module, event))
+        mode = certificate_mode()(lambda event: self.found(module, event))
         mode.__enter__()
         mode.module = module
         self._entered.append(mode)
@@ -139,11 +139,20 @@ def bound(event: AttentionEvent, live: torch.Tensor | None = None) -> torch.Tens
         total = total.masked_fill(~live, -math.inf)
     bound_h = largest_logsumexp(total).float()
     assert event.query is not None
-    if in_host_memory(event.query):
-        # torch's kernel for a CPU returns a log-sum-exp of 0 for a query with a nan.
-        sums_h = event.query.detach().sum(dim=(0, 2, 3), dtype=bound_h.dtype)
-        bound_h = bound_h.masked_fill(~sums_h.isfinite(), math.nan)
+    # torch's kernel for a CPU returns a log-sum-exp and an output of 0 for a query with a nan.
+    for vectors in (event.query if in_host_memory(event.query) else None, event.value):
+        if vectors is not None and vectors.ndim == 4:
+            bound_h = bound_h + _zero_or_nan(vectors, len(bound_h))
     return bound_h
+
+
+def _zero_or_nan(vectors: torch.Tensor, heads: int) -> torch.Tensor:
+    """0 for each head, nan where a vector (b, h, t, d) of it has nan or an infinity."""
+    import torch
+
+    sums_h = vectors.detach().sum(dim=(0, 2, 3), dtype=torch.float32)
+    zero_h = sums_h - sums_h
+    return zero_h if len(zero_h) == heads else zero_h.repeat_interleave(heads // len(zero_h))
 
 
 def live_queries(mask: torch.Tensor) -> torch.Tensor:

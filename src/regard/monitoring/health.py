@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
-from functools import cache
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -169,11 +168,24 @@ def sums_in_chunks(
     """Sums and maxima by plain operations on chunks of full rows: any mask, any device."""
     import torch
 
+    parts = [
+        _row_sums(scores_hqk, visible, at_q, query_hqd.norm(dim=-1))
+        for scores_hqk, visible, at_q, query_hqd in _score_chunks(event, scale, rows)
+    ]
+    added = torch.stack([sums for sums, _ in parts]).sum(dim=0)
+    return added, torch.stack([maxima for _, maxima in parts]).amax(dim=0)
+
+
+def _score_chunks(
+    event: AttentionEvent, scale: float, rows: torch.Tensor | None = None
+) -> Iterator[tuple[torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor]]:
+    """Scores (h, q, k), the keys that each query sees, which queries these are, and they."""
+    import torch
+
     query, key = event.query, event.key
     assert query is not None
     assert key is not None
-    wide = torch.float64 if query.dtype == torch.float64 else torch.float32
-    group, parts = query.shape[1] // key.shape[1], []
+    wide, group = _wide(query), query.shape[1] // key.shape[1]
     at_all = torch.arange(query.shape[2], device=query.device) if rows is None else rows.long()
     for sentence, at_q in _chunks(query, key, at_all):
         query_hqd = query[sentence].detach()[:, at_q].to(wide)
@@ -182,9 +194,7 @@ def sums_in_chunks(
         if event.softcap is not None:
             scores_hqk = scores_hqk.div_(event.softcap).tanh_().mul_(event.softcap)
         visible = _mask_scores(scores_hqk, event, sentence, at_q)
-        parts.append(_row_sums(scores_hqk, visible, at_q, query_hqd.norm(dim=-1)))
-    added = torch.stack([sums for sums, _ in parts]).sum(dim=0)
-    return added, torch.stack([maxima for _, maxima in parts]).amax(dim=0)
+        yield scores_hqk, visible, at_q, query_hqd
 
 
 def _chunks(
@@ -303,13 +313,6 @@ def _from_weights(
     return added, torch.stack([x for _, x in parts]).amax(dim=0), weights.shape[1]
 
 
-@cache
-def _double() -> Any:
-    import torch
-
-    return torch.float64
-
-
 def _wide(tensor: torch.Tensor) -> Any:
     import torch
 
@@ -320,42 +323,12 @@ def largest_scores(event: AttentionEvent, scale: float, heads: list[int]) -> tor
     """The largest score of some heads, over all sentences and queries, by plain operations."""
     import torch
 
-    query, key = event.query, event.key
+    query, key, mask = event.query, event.key, event.mask
     assert query is not None
     assert key is not None
-    group, found = query.shape[1] // key.shape[1], []
-    for head in heads:
-        mask = event.mask
-        if mask is not None and mask.ndim == 4 and mask.shape[1] > 1:
-            mask = mask[:, head : head + 1]
-        one = _OneHead(
-            query[:, head : head + 1], key[:, head // group : head // group + 1], mask,
-            event.causal, event.softcap,
-        )  # fmt: skip
-        found.append(_largest(one, scale))
-    return torch.stack(found)
-
-
-@dataclass(frozen=True)
-class _OneHead:
-    query: torch.Tensor
-    key: torch.Tensor
-    mask: torch.Tensor | None
-    causal: bool
-    softcap: float | None
-
-
-def _largest(one: Any, scale: float) -> torch.Tensor:
-    import torch
-
-    wide, largest = _wide(one.query), []
-    at_all = torch.arange(one.query.shape[2], device=one.query.device)
-    for sentence, at_q in _chunks(one.query, one.key, at_all):
-        query_hqd = one.query[sentence].detach()[:, at_q].to(wide)
-        key_hkd = one.key[sentence].detach().to(wide)
-        scores_hqk = torch.matmul(query_hqd, key_hkd.transpose(-1, -2)).mul_(scale)
-        if one.softcap is not None:
-            scores_hqk = scores_hqk.div_(one.softcap).tanh_().mul_(one.softcap)
-        _mask_scores(scores_hqk, one, sentence, at_q)
-        largest.append(scores_hqk.amax())
-    return torch.stack(largest).amax()
+    at = torch.tensor(heads, device=query.device)
+    if mask is not None and mask.ndim == 4 and mask.shape[1] > 1:
+        mask = mask[:, at]
+    shared = at // (query.shape[1] // key.shape[1])
+    chosen = replace(event, query=query[:, at], key=key[:, shared], mask=mask)
+    return torch.stack([x[0].amax(dim=(1, 2)) for x in _score_chunks(chosen, scale)]).amax(dim=0)

@@ -14,9 +14,16 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import numpy as np
 
-from regard.errors import ArgumentError, count, suggest_keywords
+from regard.arguments import suggest_keywords
+from regard.errors import ArgumentError, count
 from regard.monitoring.alerts import Alert, AlertError, AlertRules, Thresholds
-from regard.monitoring.certificate import AttentionHooks, bound, join_exact, live_queries
+from regard.monitoring.certificate import (
+    AttentionHooks,
+    bound,
+    certificate_mode,
+    join_exact,
+    live_queries,
+)
 from regard.monitoring.folder import About, History, Layer
 from regard.monitoring.health import MAXIMA, SUMS, HeadSums, head_sums, measures
 from regard.monitoring.ranks import (
@@ -193,7 +200,10 @@ class Monitor(AbstractContextManager["Monitor"]):
         self._source.model = self._source.holder = None
         self._source.modules.root = None
         self._state = StepState()
-        self._window: dict[LayerKey, tuple[torch.Tensor, torch.Tensor]] = {}
+        self._window: torch.Tensor | None = None  # the scores since the last max_scores
+        self._known: Array | None = (
+            None  # the largest bound of each layer, of the last step written
+        )
         self._layers: dict[LayerKey, Layer] = {}
         self._calls: dict[tuple[int, int], LayerKey] = {}
         self._by_hand: set[LayerKey] = set()
@@ -257,6 +267,9 @@ class Monitor(AbstractContextManager["Monitor"]):
             stack.callback(setattr, modules, "root", None)
             stack.callback(modules._roots.clear)
             stack.enter_context(self._source.attached())
+            if not self._layers:  # no module is known that could have a hook
+                self._state.softmaxes = []
+                stack.enter_context(certificate_mode()(self._take_softmax))
             modules.forwards += 1
             modules._running.append((model, [], call))
             self._block = stack.pop_all()
@@ -293,6 +306,12 @@ class Monitor(AbstractContextManager["Monitor"]):
             self._note(f"{len(new)} attentions appeared after the first step; they are left out.")
             return
         names = {layer: path for path, layer in self._source.paths.items()}
+        softmaxes, by_hand = self._state.softmaxes, self._state.by_hand
+        if len(softmaxes) == len(by_hand):
+            for key, bound_h in zip(by_hand, softmaxes, strict=True):
+                largest_h = _larger(self._state.bounds.get(key, (None, None))[0], bound_h)
+                self._state.bounds[key] = largest_h, largest_h
+        self._state.softmaxes = []
         for key in new:
             heads = self._state.sums[key].sums.shape[0]
             self._layers[key] = Layer(*key, heads, _plain_path(names[key]))
@@ -327,6 +346,14 @@ class Monitor(AbstractContextManager["Monitor"]):
             self._bound(layer_key, event)
         else:
             self._by_hand.add(layer_key)
+            self._state.by_hand.append(layer_key)
+
+    @_guarded
+    def _take_softmax(self, event: AttentionEvent) -> None:
+        """Take the scores of a softmax of the first forward, whichever layer it is of."""
+        bound_h = None if event.weights is None else bound(event)
+        if bound_h is not None:
+            self._state.softmaxes.append(bound_h)
 
     @_guarded
     def _certify(self, module: Any, event: AttentionEvent) -> None:
@@ -345,13 +372,23 @@ class Monitor(AbstractContextManager["Monitor"]):
         limit, state = self.options.thresholds.score, self._state
         if bound_h is None or (self._layers and len(bound_h) != self._layers[layer_key].heads):
             return
-        before = state.bounds.get(layer_key)
-        exact = torch.full_like(bound_h, -torch.inf) if before is None else before[1]
-        if limit is not None:
+        before, exact = state.bounds.get(layer_key, (None, None))
+        if limit is not None and self._may_exceed(layer_key, limit, bound_h.device):
+            exact = torch.full_like(bound_h, -torch.inf) if exact is None else exact
             join_exact(event, bound_h, exact, limit)
         if before is not None:
-            bound_h = torch.maximum(before[0], bound_h)
+            bound_h = torch.maximum(before, bound_h)
         state.bounds[layer_key] = bound_h, exact
+
+    def _may_exceed(self, layer_key: LayerKey, limit: float, device: torch.device) -> bool:
+        """Whether a head of a layer may have a score above the limit, by what the host knows.
+
+        On a GPU these are the bounds of the step before last: where they are below half the limit
+        no kernel is started. On a CPU ``join_exact`` looks at the bounds of this step.
+        """
+        if self._known is None or device.type == "cpu" or rank_and_ranks()[1] > 1:
+            return True
+        return not self._known[list(self._layers).index(layer_key)] <= limit / 2
 
     def _live(self, mask: torch.Tensor | None) -> torch.Tensor | None:
         """Queries that see a key; read once of a mask that the layers of a forward share."""
@@ -459,15 +496,18 @@ class Monitor(AbstractContextManager["Monitor"]):
 
         if self.failed or not self._layers:
             return None
-        self._since.append(self._step_row())
-        self._join_window()
+        scores = self._scores()
+        self._window = _larger(self._window, scores)
+        scores = _larger(self._state.earlier, scores)
+        self._since.append(torch.cat([self._losses(), scores]))
         if rank_and_ranks()[1] > 1 and not due:
             return None
         rows, self._since = torch.stack(self._since), []
         losses, joined = rows[:, :2], rows[:, 2:]
         if not due:
             return RankParts(losses.reshape(-1), joined.reshape(-1))
-        sums = [self._sums(key) for key in self._layers]
+        bounds = scores[: len(scores) // 2].split([x.heads for x in self._layers.values()])
+        sums = [self._sums(key, own_h) for key, own_h in zip(self._layers, bounds, strict=True)]
         added = [losses.reshape(-1), *(x.sums.reshape(-1).to(losses.device) for x in sums)]
         largest = [joined.reshape(-1), *(x.maxima.reshape(-1).to(losses.device) for x in sums)]
         return RankParts(torch.cat(added), torch.cat(largest))
@@ -490,16 +530,14 @@ class Monitor(AbstractContextManager["Monitor"]):
         parameters = iter(()) if model is None else (x.device for x in model.parameters())
         return next((x[0].device for x in self._state.bounds.values()), next(parameters, "cpu"))
 
-    def _sums(self, key: LayerKey) -> HeadSums:
+    def _sums(self, key: LayerKey, bound_h: torch.Tensor) -> HeadSums:
         import torch
 
         if key in self._state.sums:
             sums = self._state.sums[key]
-            if key in self._by_hand and key in self._state.bounds:
-                exact_h = self._state.bounds[key][0].to(sums.maxima)
-                sums.maxima[:, [MAXIMA.index("score"), MAXIMA.index("logsumexp")]] = exact_h[
-                    :, None
-                ]
+            if key in self._by_hand:
+                own = [MAXIMA.index("score"), MAXIMA.index("logsumexp")]
+                sums.maxima[:, own] = bound_h.to(sums.maxima)[:, None]
             return sums
         heads = self._layers[key].heads
         return HeadSums(
@@ -507,37 +545,29 @@ class Monitor(AbstractContextManager["Monitor"]):
             torch.full((heads, len(MAXIMA)), -torch.inf, dtype=torch.float64),
         )
 
-    def _step_row(self) -> torch.Tensor:
-        """Numbers of a step: loss and number of losses, then bounds and exact scores of heads."""
+    def _losses(self) -> torch.Tensor:
+        """The sum of the step's losses and their number."""
         import torch
 
-        state, device = self._state, self._device
-        losses = [loss.double().to(device) for loss in state.losses]
-        total = (
-            torch.stack(losses).sum()
-            if losses
-            else torch.zeros((), dtype=torch.float64, device=device)
-        )
-        number = torch.full_like(total, len(losses))
-        unknown = torch.tensor(-torch.inf)
-        pairs = [state.bounds.get(key) for key in self._layers]
-        heads = [layer.heads for layer in self._layers.values()]
+        losses, device = [loss.double() for loss in self._state.losses], self._device
+        if not losses:
+            return torch.zeros(2, dtype=torch.float64, device=device)
+        total = torch.stack([loss.to(device) for loss in losses]).sum()
+        return torch.stack([total, torch.full_like(total, len(losses))])
+
+    def _scores(self) -> torch.Tensor:
+        """Bounds of all heads, then their exact scores, -inf where unknown: one row, float64."""
+        import torch
+
+        pairs = [self._state.bounds.get(key, (None, None)) for key in self._layers]
+        heads, device = [layer.heads for layer in self._layers.values()], self._device
+        unknown = torch.full((max(heads),), -torch.inf, device=device)
         columns = [
-            unknown.expand(h).to(device) if pair is None else pair[at].to(device)
-            for at in (0, 1)
-            for pair, h in zip(pairs, heads, strict=True)
+            unknown[:h] if found is None else found.to(device)
+            for own in zip(*pairs, strict=True)
+            for found, h in zip(own, heads, strict=True)
         ]
-        return torch.cat([torch.stack([total, number]), torch.cat(columns).double()])
-
-    def _join_window(self) -> None:
-        import torch
-
-        for key, (bound_h, exact_h) in self._state.bounds.items():
-            before = self._window.get(key)
-            if before is not None:
-                bound_h = torch.maximum(before[0], bound_h)
-                exact_h = torch.maximum(before[1], exact_h)
-            self._window[key] = bound_h, exact_h
+        return torch.cat(columns).double()
 
     @_guarded
     def _finish_step(self, due: bool, parts: RankParts | None) -> list[Alert] | None:
@@ -583,9 +613,9 @@ class Monitor(AbstractContextManager["Monitor"]):
 
     def _write_step(self, step: int, loss: float | None, bound_h: Array) -> None:
         starts = self.about.starts
-        bounds = [bound_h[a:b].max() for a, b in pairwise(starts)]
+        self._known = np.array([bound_h[a:b].max() for a, b in pairwise(starts)])
         for writer in self._here:
-            writer.step(step, loss, np.array(bounds))
+            writer.step(step, loss, self._known)
 
     @property
     def _here(self) -> list[Writer]:
@@ -636,7 +666,9 @@ class Monitor(AbstractContextManager["Monitor"]):
 
         Exact for heads above the threshold. The others have their bound, the largest log-sum-exp,
         which is not above it: nothing was computed for them. The tensors are on the model's device,
-        and the host does not wait for it. With several ranks all of them have to call.
+        and the host does not wait for it: on a GPU it knows the bounds of the step before last, and
+        a head that leapt from below half the threshold since then has its bound for these steps.
+        With several ranks all of them have to call.
 
         Parameters
         ----------
@@ -653,23 +685,22 @@ class Monitor(AbstractContextManager["Monitor"]):
                 f"threshold must be at least the monitor's, {limit:g}, got {threshold:g}: exact "
                 f"maxima below it were not computed. Make it with threshold={threshold:g}."
             )
-        window, infinite = dict(self._window), torch.tensor(-torch.inf)
-        for key, (bound_h, exact_h) in self._state.bounds.items():
-            before = window.get(key, (bound_h, exact_h))
-            window[key] = torch.maximum(before[0], bound_h), torch.maximum(before[1], exact_h)
-        self._window, self._state.bounds = {}, {}
-        if rank_and_ranks()[1] > 1:
-            if self._ranks_ended or not self._ranks_agreed:
-                return {}
-            for key, layer in self._layers.items():  # a rank may have seen nothing since
-                unseen = infinite.expand(layer.heads).to(self._device)
-                window.setdefault(key, (unseen, unseen))
-            window = largest_on_all_ranks({key: window[key] for key in self._layers})
-        found = {key: pair for key, pair in window.items() if key in self._layers}
-        return {
-            self._layers[key].path: torch.where(bound_h > threshold, exact_h, bound_h)
-            for key, (bound_h, exact_h) in found.items()
-        }
+        window, self._window = self._window, None
+        several = rank_and_ranks()[1] > 1
+        if self._state.bounds or (several and self._layers):
+            scores = self._scores()
+            window = _larger(window, scores)
+            self._state.earlier = _larger(self._state.earlier, scores)
+            self._state.bounds = {}
+        if window is None or (several and (self._ranks_ended or not self._ranks_agreed)):
+            return {}
+        if several:
+            largest_on_all_ranks(window)
+        bounds, exact = window.float().view(2, -1)
+        known = (bounds > threshold) & (exact > -torch.inf)
+        largest = torch.where(known, exact, bounds).split([x.heads for x in self._layers.values()])
+        named = zip(self._layers.values(), largest, strict=True)
+        return {layer.path: found_h for layer, found_h in named}
 
     def log(self, *, loss: Any) -> None:
         """Log the loss of the current step; that of a model which returns one is taken anyway."""
@@ -754,9 +785,12 @@ class StepState:
     forwards: int = 0
     observed: bool = False
     sums: dict[LayerKey, HeadSums] = field(default_factory=dict)
-    bounds: dict[LayerKey, tuple[torch.Tensor, torch.Tensor]] = field(default_factory=dict)
+    bounds: dict[LayerKey, tuple[torch.Tensor, torch.Tensor | None]] = field(default_factory=dict)
+    earlier: torch.Tensor | None = None  # the step's scores that max_scores has taken
     losses: list[torch.Tensor] = field(default_factory=list)
     calls: dict[int, int] = field(default_factory=dict)
+    by_hand: list[LayerKey] = field(default_factory=list)  # of the first forward, in their order
+    softmaxes: list[torch.Tensor] = field(default_factory=list)  # their largest scores, (h)
     rows: dict[int, torch.Tensor] = field(default_factory=dict)
     mask: tuple[torch.Tensor, torch.Tensor] | None = None  # the last, and what sees a key by it
 
@@ -791,6 +825,11 @@ class PendingStep:
             self.arrived.synchronize()
         array = self.numbers.cpu().numpy()
         return array[: self.added], array[self.added :]
+
+
+def _larger(one: torch.Tensor | None, other: torch.Tensor) -> torch.Tensor:
+    """The larger numbers of two rows of scores, nan where there is one."""
+    return other if one is None else one.to(other).maximum(other)
 
 
 def _call(owner: weakref.ref[Monitor], name: str, *arguments: Any) -> None:

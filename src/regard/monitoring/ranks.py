@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     import torch
@@ -60,20 +59,8 @@ def same_on_all_ranks(number: int, device: Any) -> bool:
     return bool(both[0] == -both[1])
 
 
-Key = TypeVar("Key")
-
-
-def largest_on_all_ranks(
-    pairs: Mapping[Key, tuple[torch.Tensor, torch.Tensor]],
-) -> dict[Key, tuple[torch.Tensor, torch.Tensor]]:
-    """The larger numbers of all ranks, of pairs of tensors, by one collective."""
-    import torch
+def largest_on_all_ranks(numbers: torch.Tensor) -> None:
+    """Replace numbers by the largest of all ranks."""
     import torch.distributed as dist
 
-    device = next(iter(pairs.values()))[0].device
-    packed = torch.stack(
-        [torch.cat([pair[at].to(device) for pair in pairs.values()]) for at in (0, 1)]
-    )
-    dist.all_reduce(packed, dist.ReduceOp.MAX)
-    parts = packed.split([len(pair[0]) for pair in pairs.values()], dim=1)
-    return {key: (part[0], part[1]) for key, part in zip(pairs, parts, strict=True)}
+    dist.all_reduce(numbers, dist.ReduceOp.MAX)
