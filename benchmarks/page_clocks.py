@@ -38,6 +38,19 @@ window.drawnAt = new Promise((resolve) => {
 """
 
 
+# The first scene is there when its line has a shape and the share stands over it.
+FIRST_ARC = """
+window.drawnAt = new Promise((resolve) => {
+  const look = () => {
+    const drawn = document.querySelector(".arcs .arc[d]") && document.querySelector(".arcs text");
+    if (drawn) requestAnimationFrame(() => resolve(performance.now()));
+    else requestAnimationFrame(look);
+  };
+  requestAnimationFrame(look);
+});
+"""
+
+
 def timed_change(page: Any, act: Callable[[], None]) -> float:
     """Milliseconds from a key press to a picture that differs from the previous one."""
     page.evaluate(

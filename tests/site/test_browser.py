@@ -121,6 +121,7 @@ def test_a_link_is_copied(visit, host, chromium):
     context = chromium.new_context(permissions=["clipboard-read", "clipboard-write"])
     page = visit(f"{host.address}#read?layer=5&head=6", context)
     shows(page, "Un chien")
+    page.locator("#export summary").click()
     page.get_by_role("button", name="Copy link").click()
     shows(page, "Copied")
     copied = page.evaluate("navigator.clipboard.readText()")

@@ -89,6 +89,7 @@ def test_a_smaller_last_block_lies_where_it_is(serve, new_page, noticed, tmp_pat
     page.goto(f"{noticed.homes[-1]}/#map")
     shown(page, "exact: each cell is the mean over up to 16 queries")
     page.get_by_text("As a table").click()
+    page.locator(".as-table tbody td").first.wait_for()
     cells = page.locator(".as-table tbody tr").first.locator("th, td").all_inner_texts()
     row, column = (int(x) for x in np.unravel_index(seen.map.argmax(), seen.map.shape))
     places = [f"{16 * at} to {min(90, 16 * at + 16) - 1}" for at in (row, column)]

@@ -132,13 +132,13 @@ def test_overview_stage_and_cell_have_their_addresses(page, until, reading):
     until(page, "location.hash.includes('cell=scores.6.1')")
     assert page.locator(".crumbs li").last.inner_text() == "it, dog"
     line = str(reading.steps(3, 6).why("scores", 6, 1))
-    assert page.text_content(".why .line") == line
+    assert page.text_content(".why .line").replace("−", "-") == line
     # The row and the column that meet stand beside the sum.
     strips = page.locator(".sum-picture .term-strip.operand")
     assert strips.all_inner_texts() == ["query: it", "key: dog"]
     page.reload()
     page.locator(".why .line").wait_for()
-    assert page.text_content(".why .line") == line
+    assert page.text_content(".why .line").replace("−", "-") == line
     page.go_back()
     until(page, "!location.hash.includes('cell=')")
     page.locator(".stage.opened h2", has_text="scores").wait_for()
@@ -196,13 +196,15 @@ def test_the_next_words_probabilities(page, until, reading, run):
     npt.assert_allclose([float(x.rstrip(" %")) for x in shown], 100 * share[best],
                         rtol=0.051, atol=0.51)  # fmt: skip
     numbers = page.locator(".likely .logit").all_inner_texts()[:10]
-    npt.assert_allclose([float(x) for x in numbers], logits[best], atol=5.1e-3)
+    npt.assert_allclose([float(x.replace("−", "-")) for x in numbers], logits[best], atol=5.1e-3)
     lines = page.locator(".why .line").all_inner_texts()
-    assert lines[0].endswith(f"= {logits[best[1]]:.3f}")
+    assert lines[0].replace("−", "-").endswith(f"= {logits[best[1]]:.3f}")
     assert f"{model.config.vocabulary:,} tokens" in lines[1]
     page.locator(".terms-of-sum summary").click()
     page.locator(".terms tbody tr").first.wait_for()  # made a moment after it is opened
-    products = [float(x) for x in page.locator(".terms tbody td:last-child").all_inner_texts()]
+    texts = page.locator(".terms tbody td:last-child").all_inner_texts()
+    assert any(x.startswith("−") for x in texts)  # a real minus sign
+    products = [float(x.replace("−", "-")) for x in texts]
     npt.assert_allclose(products, vectors[best[1]] * final, atol=5.1e-4)
     page.locator(".so-far button").nth(1).click()
     until(page, "location.hash.includes('cell=next_word.1.0')")

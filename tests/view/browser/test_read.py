@@ -173,3 +173,35 @@ def test_light_and_dark_by_the_switch(page, open_read):
     page.reload()
     page.wait_for_selector(".statement:not(:empty)")
     assert page.evaluate(paper) != light
+
+
+@pytest.mark.parametrize(
+    ("address", "told"),
+    [("layer=77", "There is no layer 77 (0 to 5)."),
+     ("part=across&head=99",
+      "There is no part across (encoder, decoder, cross). There is no head 99 (0 to 7).")],
+)  # fmt: skip
+def test_what_an_address_names_and_is_not_there_is_said(page, until, address, told):
+    page.goto(f"/#read?{address}")
+    page.locator(".scene-note .problem").wait_for()
+    assert page.text_content(".scene-note .problem") == told
+    assert not set(address.split("&")) & set(page.url.partition("?")[2].split("&"))
+    page.locator(".mark-slider").focus()  # another head: what was said is over
+    page.keyboard.press("Home")
+    page.locator(".scene-note .problem").wait_for(state="detached")
+
+
+def test_two_sentences_side_by_side_line_up_and_the_french_is_compared(new_page, open_read):
+    page = new_page(width=1440, height=900)
+    other = SENTENCE.replace("hungry", "delicious")
+    open_read(page, beside=f"sentence.{other}")
+    page.locator(".french-beside mark").first.wait_for()
+    tops = [
+        page.locator(f"{x} [data-side=query]").first.bounding_box()["y"]
+        for x in (".picture", ".beside")
+    ]
+    assert tops[0] == pytest.approx(tops[1], abs=1)
+    one, two = read(SENTENCE), read(other)
+    assert page.text_content(".french-beside") == two.translation
+    changed = [x for x in two.translation_words if x not in one.translation_words]
+    assert page.locator(".french-beside mark").all_text_contents() == changed

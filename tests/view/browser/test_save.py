@@ -76,3 +76,24 @@ def test_without_a_server_all_but_pdf_and_html(offline_page, saved):
     kinds = {x.tag.removeprefix(SVG) for x in ElementTree.fromstring(svg).iter()}  # noqa: S314
     assert kinds <= {"svg", "title", "desc", "rect", "g", "path", "text"}
     assert any("</script>" in text for text in texts(svg))
+
+
+def test_a_file_saved_in_any_view_holds_the_experiments(offline_page, page, saved, reading):
+    """Switched off in Look, saved in Map; a second run says the same as the page did."""
+    head = reading.highlight().link
+    change = f"ablate.encoder.{head.layer}.{head.head}"
+    page.goto(f"/#read?sentence={SENTENCE.replace(' ', '+')}&changes=knock_out.1")
+    page.locator(".tried .outcome").wait_for()
+    page.evaluate(f"location.hash = location.hash.replace('knock_out.1', '{change}')")
+    page.locator(".tried > ul > li").nth(1).wait_for()
+    page.get_by_role("link", name="Map").click()
+    page.locator("p[role=status]", has_text="Shown").wait_for()
+    html = next(x for name, x in saved(page).items() if name.endswith(".html")).decode()
+    opened = offline_page(html)
+    opened.locator("p[role=status]", has_text="Shown").wait_for()  # the map, as it was
+    opened.get_by_role("link", name="Look").click()
+    opened.locator(".tried .odds").nth(1).wait_for()
+    told = [x.replace("\xa0", " ") for x in opened.locator(".tried .outcome").all_text_contents()]
+    again = [reading.ablate(head.layer, head.head, part="encoder"), reading.knock_out(1)]
+    assert told == [x.after.translation for x in again]
+    assert opened.locator(".tried button").count() == 0  # nothing can run there

@@ -102,11 +102,16 @@ def test_claims_and_digits_are_those_of_python(page):
         ]
 
 
+def line(page):
+    """The expression of a cell as Python writes it: the page has real minus signs."""
+    return page.text_content(".why .line").replace("−", "-")
+
+
 def test_a_cell_shows_the_expression_that_made_it_and_lights_its_operands(page, until):
     page.goto("/#steps?from=robots")
     page.click('.matrix.weights td[data-row="1"][data-column="4"]')
     until(page, "location.hash.includes('cell=weights.1.4')")
-    assert page.text_content(".why .line") == str(run_example("robots").steps.why("weights", 1, 4))
+    assert line(page) == str(run_example("robots").steps.why("weights", 1, 4))
     lit = page.eval_on_selector_all(
         "td.operand", "all => all.map((x) => [x.closest('table').dataset.stage, x.dataset.row])"
     )
@@ -121,7 +126,7 @@ def test_a_cell_shows_the_expression_that_made_it_and_lights_its_operands(page, 
     for key in ("ArrowRight", "ArrowDown", "Enter"):
         page.keyboard.press(key)
     until(page, "location.hash.includes('cell=scores.1.1')")
-    assert page.text_content(".why .line") == str(run_example("robots").steps.why("scores", 1, 1))
+    assert line(page) == str(run_example("robots").steps.why("scores", 1, 1))
 
 
 def test_large_matrices_are_elided_and_whole_on_demand(page):
@@ -270,3 +275,26 @@ def test_matrices_are_pictures_too(page, until):
     query = read(SENTENCE).steps(3, 6).query.ravel()
     strong = np.abs(query) > 0.2 * np.abs(query).max()
     assert ((np.array(found) > 0) == (query < 0))[strong].all()
+
+
+def test_another_sentence_is_typed_into_the_title(page, until):
+    page.goto("/#steps?sentence=I+am+good&stage=weights")
+    field = page.locator("h1 input")
+    field.wait_for()
+    assert field.input_value() == "I am good"
+    field.fill("The cat sat")
+    field.press("Enter")
+    until(page, "location.hash.includes('sentence=The+cat+sat')")
+    page.locator(".matrix.weights th", has_text="sat").first.wait_for()
+    assert "stage=weights" in page.url  # where one was
+
+
+@pytest.mark.parametrize("address", ["layer=77", "from=nope", "part=across"])
+def test_an_address_of_what_there_is_not_has_a_way_back(page, noticed, address):
+    noticed.expect("400")
+    page.goto(f"/#steps?{address}")
+    page.locator(".problem", has_text="must be").wait_for()
+    page.get_by_role("button", name="Show the first head instead").click()
+    page.locator(".path-map canvas").first.wait_for()
+    assert page.locator(".problem", has_text="must be").count() == 0
+    assert address not in page.url

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from regard.view.figure.picture import Picture
 
 Pair = tuple[float, float]
+ACCENT_SOFT = "#fbe9da"
 PITCH, GAP, MAX_LINE_WIDTH, MAX_WORD_WIDTH = 13.0, 120.0, 7.0, 110.0
 
 
@@ -193,9 +194,10 @@ def _to_others(row: Array, query: int) -> Array:
 
 def _sentence(row: Array, query: int, size: float, spots: list[Word]) -> list[Mark]:
     """A shaded box and a label for each word, and lines as thick as the weights above them."""
-    shades = shade(np.sqrt(np.clip(row, 0, 1)) * 0.55)
+    shades = [web(x) for x in shade(np.sqrt(np.clip(row, 0, 1)) * 0.55)]
+    shades[int(_to_others(row, query).argmax())] = ACCENT_SOFT  # as in the page's first scene
     boxes: list[Mark] = [
-        Box(x.x - x.width / 2, x.y - 0.95 * size, x.width, 1.3 * size, web(shades[at]))
+        Box(x.x - x.width / 2, x.y - 0.95 * size, x.width, 1.3 * size, shades[at])
         for at, x in enumerate(spots)
     ]
     start = spots[query]
@@ -203,7 +205,7 @@ def _sentence(row: Array, query: int, size: float, spots: list[Word]) -> list[Ma
     for at in np.argsort(row, kind="stable"):
         end = spots[at]
         if at != query and row[at] >= MIN_LINE_WEIGHT:
-            lift = min(70.0, 26 + 0.22 * abs(end.x - start.x))
+            lift = min(96.0, 26 + 0.22 * abs(end.x - start.x))
             lines.append(
                 Curve(
                     start.x,
@@ -244,10 +246,13 @@ def _arranged(words: tuple[str, ...]) -> tuple[float, list[Word]]:
 def _lines(words: tuple[str, ...], size: float) -> list[Word]:
     """Words from left to right in lines, whose numbers stand for their heights."""
     spots, x, line = [], CARD_EDGE, 0
+    ends: dict[int, float] = {}
     for text in (shortened(word, size, CARD_WIDTH - 2 * CARD_EDGE) for word in words):
         width = text_width(text, size) + 0.25 * size
         if x + width > CARD_WIDTH - CARD_EDGE and x > CARD_EDGE:
             x, line = CARD_EDGE, line + 1
         spots.append(Word(text, x + width / 2, line, width))
+        ends[line] = x + width
         x += width + 0.12 * size
-    return spots
+    room = {at: (CARD_WIDTH - CARD_EDGE - end) / 2 for at, end in ends.items()}  # to the middle
+    return [Word(x.text, x.x + room[int(x.y)], x.y, x.width) for x in spots]

@@ -67,6 +67,7 @@ class Picture:
 
     @cached_property
     def drawing(self) -> Drawing:
+        """The marks of the picture: boxes, lines, labels."""
         if self.kind == "lines":
             return draw_lines(self)
         if self.kind == "card":
@@ -96,6 +97,7 @@ class Picture:
         return f"{round(tidy(value), 2) + 0.0:.2f}"  # -0.001 is 0.00, not -0.00
 
     def label(self, value: float) -> str:
+        """A number with its unit, as beside the colour bar."""
         return f"{tidy(100 * value):.3g} %" if self.what == "weights" else f"{tidy(value):.3g}"
 
     def svg(self, mm: float | None = None) -> str:
@@ -109,6 +111,7 @@ class Picture:
         return path
 
     def content(self, ending: str, mm: float | None = None) -> bytes:
+        """What ``save`` writes to a file with this ending, such as '.svg'."""
         check_width(mm)
         if ending in (".png", ".pdf"):
             if ending == ".pdf" and not is_installed():

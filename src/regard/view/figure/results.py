@@ -114,6 +114,7 @@ def observation_picture(seen: Observation, head: Head, options: dict[str, Any]) 
     """
     index = head if head is not None else (0,) * len(seen.head_shape) or None
     between, words = options.pop("between", None), options.pop("words", None)
+    words = None if words is None else [str(word) for word in words]
     texts = [words or _tokens(seen, name) for name in ("query_text", "key_text")]
     draw = _weights_and_names if between is None else partial(_weights_between, between=between)
     weights, names, how, caption = draw(seen, index, texts)

@@ -272,7 +272,7 @@ class Tables:
 
 def embed_reading(reading: Reading, blobs: Blobs, state: Mapping[str, Any]) -> dict[str, Any]:
     """A reading as the page takes it, with its tables, and the steps of the head it opens at."""
-    data = embed_weights(reading, blobs) | {"views": ["read", "steps"]}
+    data = embed_weights(reading, blobs) | {"views": ["read", "steps", "map"]}
     if state.get("view") == "steps":  # megabytes, so only on request
         data |= _path(reading, blobs, state)
     return data | {"steps": _steps(reading, blobs, state)}
@@ -386,10 +386,17 @@ def _watched_tables(layers: list[tuple[LayerKey, LayerObservation]]) -> Tables:
 ENTRY = "lib/embedded.js"
 
 
-def offline_page(thing: Any, state: Mapping[str, Any] | None = None) -> str:
-    """The page of a reading, steps, an observation or a watched model, opened at ``state``."""
+def offline_page(
+    thing: Any,
+    state: Mapping[str, Any] | None = None,
+    tried: Sequence[Mapping[str, Any]] = (),
+) -> str:
+    """The page of a reading, steps, an observation or a watched model, opened at ``state``.
+
+    ``tried`` are outcomes of experiments on a reading.
+    """
     blobs = Blobs()
-    data = embed(thing, blobs, state or {})
+    data = embed(thing, blobs, state or {}) | ({"tried": list(tried)} if tried else {})
     at = dict(data.pop("at", state or {}))
     view = at.pop("view", data["views"][0])
     return page_with(data | {"address": address(view, at)}, blobs)

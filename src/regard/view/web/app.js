@@ -43,7 +43,8 @@ export function startPage(source) {
     const root = element("div", { class: `view ${state.view}` });
     replace(pageElement("view"), root);
     exportMenu(pageElement("export"), state, source);
-    if (source.live) pageElement("export").prepend(copyLink(state, source));
+    const box = pageElement("export").querySelector(".export-box");
+    if (source.live) box?.append(copyLink(state, source));
     try {
       const left = await show(root, state, source);
       if (typeof left !== "function") return;

@@ -90,6 +90,7 @@ interface Embedded {
   next?: Span;
   learn?: Record<string, Facts>;
   map?: EmbeddedMap;
+  tried?: Outcome[];
 }
 
 interface StoredTables {
@@ -149,6 +150,7 @@ interface HeadHighlight {
   reason: string;
   disagreement?: string;
   doubt?: string; // "sure", "in doubt", "not measured" or empty
+  brief?: string; // how often it is right where it is as sure as here
   accuracy?: string; // how often the head is right, in plain sentences; may be empty
 }
 
@@ -236,6 +238,7 @@ interface ReadData {
   requested: string; // what is being fetched for `shown`
   shown: Shown | null; // what the pictures are drawn from
   pointed: HeadChoice | null; // the chosen head, while another one is pointed at
+  refused?: string; // what the address named and the reading has not
   nouns: { sentence: string; positions: number[]; isOwn: boolean } | null; // that have colours
   tried: Tried[]; // experiments, the latest first
 }
@@ -246,6 +249,7 @@ interface Tried {
   changed: string[];
   after: Run;
   same: boolean;
+  outcome?: Outcome; // in a saved file
 }
 
 // The weights on screen, and what they are of.
@@ -385,6 +389,7 @@ interface BesideTable {
   grid: Grid;
   title: string;
   titles: string[];
+  french?: string; // of another sentence
 }
 
 // Every number on the way to a weight (read/why_weight.js).
@@ -430,8 +435,11 @@ interface Run {
   differing: number[];
 }
 
-interface Experiment {
+interface Experiment extends Outcome {
   reading: PageReading;
+}
+
+interface Outcome {
   changed: string[];
   same: boolean;
   before: Run;

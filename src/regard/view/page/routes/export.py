@@ -10,12 +10,14 @@ import numpy as np
 
 from regard.errors import ArgumentError
 from regard.textbook.examples import run_example
+from regard.transformer.reading import Reading
 from regard.view.figure.picture import Picture
 from regard.view.page.answers import Answer, AnswerTable, Fields, Sources, Stop, html_answer
 from regard.view.page.embed import offline_map, offline_page
 from regard.view.page.maps import bounded_integer, open_file
-from regard.view.page.readings import text_field
+from regard.view.page.readings import experiment_outcome, text_field
 
+MAX_TRIED = 6  # as web/read/experiment.js keeps
 HIDDEN_STEP = -32768  # minus infinity, the score of a hidden key
 STATE_FIELDS = (
     *("part", "layer", "head", "show", "as", "by", "least", "marks", "q", "k", "stage", "cell"),
@@ -42,7 +44,15 @@ def answers(sources: Sources) -> AnswerTable:
             {x: state[x] for x in STATE_FIELDS if x in state} if isinstance(state, dict) else {}
         )
         state_fields |= {x: fields[x] for x in ("part", "layer", "head", "view") if x in fields}
-        return html_answer(offline_page(reading, state_fields))
+        return html_answer(offline_page(reading, state_fields, _tried(reading, fields, stop)))
+
+    def _tried(reading: Reading, fields: Fields, stop: Stop) -> list[dict[str, Any]]:
+        """The experiments of the page, run again: what a file says is what the model did."""
+        tried = fields.get("tried", [])
+        if not isinstance(tried, list) or len(tried) > MAX_TRIED:
+            raise ArgumentError(f"tried must be a list of at most {MAX_TRIED} lists of changes.")
+        made = [sources.readings.experiment(reading.sentence, x, stop.check) for x in tried]
+        return [experiment_outcome(one) for one in made]
 
     def map_html(fields: Fields, stop: Stop) -> Answer:
         index = bounded_integer("file", fields.get("file"), 0, len(sources.files) - 1)

@@ -28,11 +28,14 @@ export function mathFormula(...parts) {
 /** @type {FormulaPart} */
 const POWER = ["msup", "e", ["mrow", "score", "/", ["msqrt", "d"]]];
 
+/** @type {FormulaPart[]} */
+const [QUERY, KEY, VALUE] = ["query", "key", "value"].map((x) => [`mi.of-${x}`, x]);
+
 /** @type {Record<string, FormulaPart[]>} */
 export const FORMULAS = {
-  dot: ["score", "=", "query", "·", "key", "=", "length", "×", "shadow"],
+  dot: ["score", "=", QUERY, "·", KEY, "=", "length", "×", "shadow"],
   share: ["share", "=", ["mfrac", POWER, ["mrow", "sum of all ", POWER]]],
-  mix: ["output", "=", "sum of all ", ["mrow", "share", "×", "value"]],
+  mix: ["output", "=", "sum of all ", ["mrow", "share", "×", VALUE]],
   residual: ["vector", "←", "vector", "+", "what is made"],
 };
 

@@ -1,5 +1,6 @@
 // Marks that several scenes have: the sentence, a name, and the table of what is drawn.
 
+import { withMinus } from "../lib/digits.js";
 import { stageRow } from "./learn_stage.js";
 
 export const LARGEST_TYPE = 30;
@@ -54,7 +55,7 @@ export function shareTable(words, columns) {
 /** @param {number} value */
 export function tableNumber(value) {
   const text = value === 0 ? "0" : Math.abs(value) < 1e-6 ? "< 0.000001" : value.toFixed(6);
-  return text.replace("-", "−");
+  return withMinus(text);
 }
 
 /**

@@ -1,5 +1,6 @@
 // The course's small language: {facts}, *words*, `code`. Everything ends as text.
 
+import { withMinus } from "../lib/digits.js";
 import { element, percent, prose } from "../lib/dom.js";
 
 const RAISED = "⁰¹²³⁴⁵⁶⁷⁸⁹";
@@ -27,7 +28,7 @@ function valuesIn(text, facts) {
       facts,
     );
     /** @param {unknown} one */
-    const written = (one) => writtenValue(one, form).replace(/^-/, "−");
+    const written = (one) => withMinus(writtenValue(one, form));
     return Array.isArray(value) ? value.map(written).join(", ") : written(value);
   });
 }

@@ -48,10 +48,15 @@ export function operandNumber(value, digits, noise = 0) {
   return text.includes("within") ? "0" : text;
 }
 
-// As running text has it: with a real minus sign.
+// A text as the page shows it: with a real minus sign before its numbers.
+/** @param {string} text */
+export function withMinus(text) {
+  return text.replace(/(?<![\p{L}\p{N}])-(?=\d|inf)|(?<=\de)-(?=\d)/gu, "−");
+}
+
 /** @param {number} value @param {number} digits */
 export function signedNumber(value, digits) {
-  return operandNumber(value, digits).replace(/^-/, "−");
+  return withMinus(operandNumber(value, digits));
 }
 
 // Every digit that there is, as Python writes it.

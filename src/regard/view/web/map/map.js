@@ -5,6 +5,7 @@
 // shades (the weight of the strongest shade, where it is fixed), order (of the heads); without a
 // file, sentence and part as in the Read view.
 
+import { triedOn } from "../read/experiment.js";
 import { announce, element, frames, isAborted, labelled, problem, replace } from "../lib/dom.js";
 import { describeExport, FIGURE_AXES } from "../lib/export.js";
 import { touches } from "../lib/state.js";
@@ -526,6 +527,15 @@ function mapFigure(view, source) {
     values: patch.values,
     html: source.page.files.length
       ? { path: "/api/export/map", fields: { file: view.file } }
-      : null,
+      : {
+          path: "/api/export/html",
+          fields: {
+            sentence: view.map.about.name,
+            part: view.state.get("part", "encoder"),
+            ...view.choice,
+            view: "map",
+            ...triedOn(view.map.about.name),
+          },
+        },
   };
 }

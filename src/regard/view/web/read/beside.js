@@ -30,7 +30,8 @@ export function besidePicture(handlers) {
   const title = element("h2", { class: "title" });
   const box = element("div", null, lines.root);
   const difference = element("p", { class: "small difference" });
-  const about = element("div", null, title, box, difference);
+  const french = element("p", { class: "french-beside serif", lang: "fr" });
+  const about = element("div", null, title, box, difference, french);
   const root = element("section", { class: "beside", "aria-label": "Beside it" }, about);
   root.hidden = true;
   /** @type {(BesideTable & { key: string }) | null} */
@@ -65,12 +66,14 @@ export function besidePicture(handlers) {
         drawBeside(view, first.grid, lines, drawn);
         const { chosen } = selection;
         replace(difference, prose(differenceSentence(first.grid, drawn.grid, chosen)));
+        replace(french, drawn.french && markedFrench(drawn.french, first.reading.translation));
         if (box.firstChild !== lines.root) replace(box, lines.root);
         if (selection.scrollTarget === root) goTo(difference, "nearest");
         selection.scrollTarget = null;
       } catch (error) {
         replace(box, problem(error));
         replace(difference);
+        replace(french);
       } finally {
         if (pending === key) pending = "";
       }
@@ -105,7 +108,22 @@ async function tableBeside({ source, data }, shown, spec, options) {
     sentence: "",
   }[spec.kind];
   const what = spec.kind === "sentence" ? `“${reading.sentence}”` : `${where}: ${name}`;
-  return { grid, titles, title: `Beside it: ${what}` };
+  const french = spec.kind === "sentence" ? reading.translation : "";
+  return { grid, titles, title: `Beside it: ${what}`, french };
+}
+
+// The French of the other sentence, the words that this one does not have marked.
+/** @param {string} french @param {string} here */
+function markedFrench(french, here) {
+  if (!here) return french; // not translated yet
+  const own = new Set(here.toLowerCase().match(/[\p{L}\p{N}]+/gu));
+  return french
+    .split(/([\p{L}\p{N}]+)/u)
+    .map((piece) =>
+      /[\p{L}\p{N}]/u.test(piece) && !own.has(piece.toLowerCase())
+        ? element("mark", null, piece)
+        : piece,
+    );
 }
 
 /** @param {Source} source @param {PageReading} base @param {Beside} spec */

@@ -30,6 +30,24 @@ export function currentChoice(state, reading, peek = null) {
   };
 }
 
+// What the address names and the reading has not; the names are taken out of the address.
+/** @param {State} state @param {PageReading} reading */
+export function refusedFields(state, reading) {
+  const choice = currentChoice(state, reading);
+  const part = reading.parts.find((one) => one.name === choice.part) || reading.parts[0];
+  const known = {
+    part: reading.parts.map((one) => one.name).join(", "),
+    layer: `0 to ${part.layers - 1}`,
+    head: `0 to ${part.heads - 1}`,
+  };
+  const refused = /** @type {("part" | "layer" | "head")[]} */ (Object.keys(known)).filter(
+    (name) => state.get(name) && state.get(name) !== String(choice[name]),
+  );
+  const told = refused.map((name) => `There is no ${name} ${state.get(name)} (${known[name]}).`);
+  if (refused.length) state.set(Object.fromEntries(refused.map((name) => [name, null])));
+  return told.join(" ");
+}
+
 // Chosen words: those of the address, else the highlighted word. A word stays chosen whatever head
 // is shown: where French looks, it is the word that the chosen one became.
 /** @param {State} state @param {Shown} shown @returns {Chosen} */

@@ -4,6 +4,27 @@ import { asWord, element, percent, problem, prose, replace, tableHead } from "..
 import { spacedWords } from "./translation.js";
 
 const MAX_TRIED = 6;
+/** @type {Map<string, string[]>} */
+const triedTexts = new Map(); // changes by sentence, the latest first; Save has them from any view
+
+// What was tried on a sentence, as a field of a request.
+/** @param {string} sentence */
+export function triedOn(sentence) {
+  const texts = triedTexts.get(sentence) ?? [];
+  return texts.length ? { tried: texts.map(readChanges) } : {};
+}
+
+// The experiments that a saved file holds, with their odds.
+/** @param {Source} source @returns {Tried[]} */
+export function embeddedTried(source) {
+  const { tried = [], reading } = source.embedded ?? {};
+  return tried.map((outcome, at) => ({
+    sentence: reading?.sentence ?? null,
+    text: String(at),
+    ...outcome,
+    outcome,
+  }));
+}
 
 // A line on the second run for the scene; null while nothing is changed.
 /** @param {ExperimentState | null} experiment @returns {Child} */
@@ -32,12 +53,17 @@ export function drawTried({ state, data, elements: { tried } }) {
       ...data.tried.filter((one) => one.text !== text || one.sentence !== sentence),
     ].slice(0, MAX_TRIED);
   }
-  const shown = data.tried.filter((one) => one.sentence === sentence);
+  const shown = data.tried.filter((one) => one.outcome || one.sentence === sentence);
+  if (sentence)
+    triedTexts.set(
+      sentence,
+      shown.map((one) => one.text),
+    );
   tried.hidden = !shown.length;
   replace(
     tried,
     shown.length > 0 && [
-      element("h2", null, "What you tried"),
+      element("h2", null, shown[0].outcome ? "What was tried" : "What you tried"),
       element(
         "ul",
         null,
@@ -51,6 +77,8 @@ export function drawTried({ state, data, elements: { tried } }) {
 function triedItem(state, one, experiment) {
   const isShown = one.text === state.get("changes");
   const changes = readChanges(one.text);
+  const now = isShown && experiment && "changed" in experiment ? experiment : null;
+  const odds = one.outcome ?? now;
   /** @param {number} at */
   const without = (at) => () =>
     state.set({ changes: writeChanges(changes.filter((_, number) => number !== at)) }, true);
@@ -79,19 +107,15 @@ function triedItem(state, one, experiment) {
         one.after.differing.includes(at) ? element("mark", null, word) : word,
       ),
     ),
-    isShown
-      ? link("Undo", () => state.set({ changes: null }, true))
-      : link("Show", () => state.set({ changes: one.text }, true)),
-    isShown &&
-      experiment &&
-      "changed" in experiment && [
-        oddsTable(experiment),
-        element("p", { class: "small quiet" }, experiment.caution),
-      ],
+    !one.outcome &&
+      (isShown
+        ? link("Undo", () => state.set({ changes: null }, true))
+        : link("Show", () => state.set({ changes: one.text }, true))),
+    odds && [oddsTable(odds), element("p", { class: "small quiet" }, odds.caution)],
   );
 }
 
-/** @param {Experiment} experiment */
+/** @param {Outcome} experiment */
 function oddsTable({ candidates, prefix, same }) {
   /** @param {number} value @param {string} name */
   const share = (value, name) =>

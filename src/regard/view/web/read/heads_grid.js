@@ -402,8 +402,9 @@ function drawThumbnails({ grid, canvas, buttons, pictures }) {
 // A role as it is written, and the field's word for it. Roles of one token each are one group.
 /** @type {[RegExp, string][]} */
 const TERMS = [
-  [/^(finds|links)/, "coreference"],
-  [/^(aligns|translates)/, "alignment"],
+  [/^(finds what a pronoun|links)/, "coreference"],
+  [/^(finds|looks past) the English|it translates/, "alignment"],
+  [/ from an? .* to /, "syntax"],
   [/the (token|word) before/, "previous token"],
   [/the (token|word) after/, "next token"],
   [/follows the same token/, "induction"],
@@ -445,7 +446,8 @@ function headGroups(part) {
 /** @param {string} role */
 function groupName(role) {
   if (!role) return "not named";
-  return /^rests on '/.test(role) || /^rests on "/.test(role) ? ONE_TOKEN : role;
+  if (/^rests on ['"]/.test(role)) return ONE_TOKEN;
+  return role.replace(/, above all .*/, ""); // each head's own title has the kind of words
 }
 
 /** @param {string} role */

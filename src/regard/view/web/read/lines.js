@@ -65,8 +65,16 @@ export function linesPicture(handlers, paint = paintLines) {
       if (fresh) {
         fillSide(lists.query, "query", model.grid.queries);
         fillSide(lists.key, "key", model.grid.keys);
-        replace(asks, model.titles[0], sideVerb(" asks", " (query)"));
-        replace(answers, model.titles[1], sideVerb(" answers", " (key)"));
+        replace(
+          asks,
+          model.titles[0],
+          element("span", { class: "of-query" }, sideVerb(" asks", " (query)")),
+        );
+        replace(
+          answers,
+          model.titles[1],
+          element("span", { class: "of-key" }, sideVerb(" answers", " (key)")),
+        );
         layout = arrange(root, scroller, lists, model);
         scroller.scrollTop = linkTop(model, layout);
       }

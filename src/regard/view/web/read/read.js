@@ -28,6 +28,7 @@ import {
   carriedPosition,
   carryWords,
   currentChoice,
+  refusedFields,
   handlersFor,
   isHighlight,
   pinnedWords,
@@ -39,8 +40,10 @@ import { drawEffects } from "./effect_grid.js";
 import { EXAMPLES, FIRST_SENTENCE, sentenceWith } from "./examples.js";
 import {
   drawTried,
+  embeddedTried,
   hasChange,
   readChanges,
+  triedOn,
   withChange,
   withoutChange,
   writeChanges,
@@ -119,6 +122,7 @@ function follow(view, changed) {
   const { state, data, elements } = view;
   const sentence = state.get("sentence", FIRST_SENTENCE);
   elements.more.open = isMoreOpen(view);
+  data.refused = "";
   if (sentence !== data.sentence) readSentence(view);
   else if (changed.has("changes") && data.base) runChanges(view, data.base, ++data.turn);
   else if (touches(changed, TABLE_FIELDS) && data.reading) chooseTable(view, data.reading);
@@ -145,7 +149,7 @@ function createReadView(root, state, source) {
     shown: null,
     pointed: null,
     nouns: null,
-    tried: [],
+    tried: embeddedTried(source),
   };
   /** @type {ReadSelection} */
   const selection = {
@@ -510,6 +514,8 @@ async function present(view, turn, reading) {
 /** @param {ReadView} view @param {PageReading} reading */
 async function chooseTable(view, reading) {
   const { state, source, data, selection, elements } = view;
+  const refused = refusedFields(state, reading);
+  if (refused) data.refused = refused;
   const choice = currentChoice(state, reading, selection.peek);
   const part = reading.parts.find((one) => one.name === choice.part) || reading.parts[0];
   const options = { by: state.get("by", "words"), hide: state.get("marks") === "hidden" };
@@ -666,6 +672,7 @@ function readFigure(view) {
       path: "/api/export/html",
       fields: {
         sentence: reading.sentence,
+        ...triedOn(reading.sentence),
         part: part.name,
         layer: choice.layer,
         head: choice.head,

@@ -145,6 +145,7 @@ function sceneNote(view, shown, nouns, links) {
   const { state, data, selection } = view;
   const told = outcomeNote(data.experiment);
   if (told) return told;
+  if (data.refused) return element("span", { class: "problem" }, data.refused);
   const [first] = links;
   if (!first || !selection.chosen.queries.length) return "";
   const { highlight } = shown.reading;
@@ -174,12 +175,18 @@ function wrongNote({ reading }, nouns, first) {
   );
 }
 
-// Sure or in doubt, and how often that head is right, in the words of the reading.
+// Sure or in doubt, and how often the head is right then; all that was counted unfolds.
 /** @param {HeadHighlight} highlight @returns {Child} */
-function reliabilityNote({ doubt, accuracy }) {
+function reliabilityNote({ doubt, accuracy, brief }) {
   const isKnown = doubt === "sure" || doubt === "in doubt";
   return [
     isKnown && ["This head is ", element("b", { class: "doubt" }, doubt), ". "],
-    element("span", { class: "accuracy" }, prose(accuracy ?? "")),
+    brief && `${brief} `,
+    element(
+      "details",
+      { class: "counted" },
+      element("summary", {}, brief ? "How was that counted?" : "How often is it right?"),
+      element("span", { class: "accuracy" }, prose(accuracy ?? "")),
+    ),
   ];
 }

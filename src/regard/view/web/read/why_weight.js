@@ -165,7 +165,12 @@ function productStep({ vector, keyVector, scores, key, width }, asks, answers) {
 /** @param {string} name @param {Float64Array} values */
 function strip(name, values) {
   const picture = vectorStrip(values, `${name}: ${values.length} numbers`);
-  return element("div", { class: "strip" }, element("span", { class: "small" }, name), picture);
+  return element(
+    "div",
+    { class: "strip" },
+    element("span", { class: `small of-${name}` }, name),
+    picture,
+  );
 }
 
 /** @param {Float64Array} vector @param {Float64Array} keyVector @param {Float64Array} products */

@@ -1,7 +1,7 @@
 // One chosen cell of the Steps view: the expression that made it, and its operands lit up where
 // they stand.
 
-import { writeNumber } from "../lib/digits.js";
+import { signedNumber, withMinus } from "../lib/digits.js";
 import {
   announce,
   asWord,
@@ -37,11 +37,11 @@ export function describeCell(view, open) {
       "p",
       { class: "line" },
       element("b", null, explained.cell),
-      explained.line.slice(explained.cell.length),
+      withMinus(explained.line.slice(explained.cell.length)),
     ),
     stage === "next_word" &&
       next &&
-      element("p", { class: "line" }, explainShare(next, row, column)),
+      element("p", { class: "line" }, withMinus(explainShare(next, row, column))),
     sumPicture(explained, view.wide),
     element("p", { class: "small quiet" }, madeFrom(view, explained, open)),
   );
@@ -246,7 +246,7 @@ function sumPicture({ terms, value }, opened) {
     element(
       "div",
       { class: `term-strip ${kind}` },
-      element("span", { class: "small" }, name),
+      element("span", { class: `small of-${name.split(":")[0]}` }, name),
       vectorStrip(values, `${name}: ${values.length} numbers`),
     );
   const box = element(
@@ -270,7 +270,9 @@ function sumPicture({ terms, value }, opened) {
     const frame = target.getBoundingClientRect();
     const share = (event.clientX - frame.left) / frame.width;
     const at = Math.max(0, Math.min(products.length - 1, Math.floor(share * products.length)));
-    const numbers = [left.values[at], right.values[at], products[at]].map((x) => writeNumber(x, 3));
+    const numbers = [left.values[at], right.values[at], products[at]].map((x) =>
+      signedNumber(x, 3),
+    );
     note.textContent = `term ${at}: ${numbers[0]} · ${numbers[1]} = ${numbers[2]}`;
   };
   box.addEventListener("pointermove", point);
@@ -317,7 +319,7 @@ function allTerms(left, right, products, extra, value) {
     element(
       "td",
       { style: { background: signedColour(number, most), color: signedInk(number, most) } },
-      writeNumber(number, 3),
+      signedNumber(number, 3),
     );
   /** @param {number} _ @param {number} at */
   const line = (_, at) =>
@@ -327,9 +329,9 @@ function allTerms(left, right, products, extra, value) {
       element("th", { scope: "row" }, at),
       columns.map((values, column) => cell(values[at], sizes[column])),
     );
-  const more = extra.map(([name, number]) => `, ${name} ${writeNumber(number, 3)}`).join("");
+  const more = extra.map(([name, number]) => `, ${name} ${signedNumber(number, 3)}`).join("");
   const total = Array.from(products).reduce((sum, one) => sum + one, 0);
-  const sums = `Sum of the products: ${writeNumber(extra.length ? total : value, 3)}${more}`;
+  const sums = `Sum of the products: ${signedNumber(extra.length ? total : value, 3)}${more}`;
   return () => [
     element(
       "table",

@@ -1,7 +1,7 @@
 // A matrix of numbers as a table: elided in the middle, whole on demand, every cell a way to ask
 // how it was made.
 
-import { writeNumber } from "../lib/digits.js";
+import { withMinus, writeNumber } from "../lib/digits.js";
 import { element, replace, tableHead } from "../lib/dom.js";
 import { largestSize, shade, signedColour, signedInk, strips, textColorOn } from "../lib/draw.js";
 
@@ -242,5 +242,5 @@ export function shortNumber(value) {
   const text = powers
     ? writeNumber(value, 0).replace(/e\+?(-?)0?/, "e$1")
     : value.toFixed(decimals);
-  return text.replaceAll("-", "−");
+  return withMinus(text);
 }

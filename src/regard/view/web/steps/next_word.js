@@ -6,6 +6,7 @@
 //   matrices: last (output of the last decoder layer);  parameter: last_norm_gain and _bias,
 //   vectors (rows of the embedding table, which also tell the likely tokens apart)
 
+import { withMinus } from "../lib/digits.js";
 import { element } from "../lib/dom.js";
 import { normalised, requiredParameter } from "./layer_path.js";
 import { operandNumbers } from "./path_why.js";
@@ -147,7 +148,7 @@ export function nextWordPanel(next, row, column, go) {
               }),
             ),
             element("span", { class: "likely-share" }, shareText(one.probability)),
-            element("span", { class: "quiet small logit" }, one.logit.toFixed(2)),
+            element("span", { class: "quiet small logit" }, withMinus(one.logit.toFixed(2))),
           ),
         ),
       ),

@@ -53,11 +53,36 @@ export function drawOrigin({ state, source, origin, inputs }) {
     source.live &&
       choice("Where the numbers come from", origins, isDocument ? "document" : from, go),
     source.live && isDocument && choice("The document", DOCUMENTS, from, go),
-    element("h1", null, originTitle(state, source, inputs)),
+    element(
+      "h1",
+      null,
+      source.live && !from ? titleField(state) : originTitle(state, source, inputs),
+    ),
     own && ownControls(state, complain),
     from && inputs.about && element("p", { class: "quiet" }, inputs.about),
     complaint,
   );
+}
+
+// The sentence as the title, to be typed over; Enter takes it.
+/** @param {State} state */
+function titleField(state) {
+  const field = element("input", {
+    class: "title-field",
+    value: state.get("sentence", FIRST_SENTENCE),
+    spellcheck: "false",
+    autocomplete: "off",
+    lang: "en",
+    "aria-label": "Sentence",
+    on: {
+      change: () => {
+        const sentence = field.value.trim();
+        if (sentence) state.set({ sentence, cell: null }, true);
+        else field.value = state.get("sentence", FIRST_SENTENCE);
+      },
+    },
+  });
+  return field;
 }
 
 /** @param {State} state @param {Source} source @param {Inputs} inputs */

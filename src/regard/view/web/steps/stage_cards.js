@@ -47,7 +47,7 @@ export function stageCard(view, name, click) {
         blur: lights(false),
       },
     },
-    element("span", { class: "stage-name" }, stageTitle(layer, name)),
+    element("span", { class: `stage-name of-${name}` }, stageTitle(layer, name)),
     !stage && cardPicture(view, name), // above an opened stage its name is enough
   );
 }

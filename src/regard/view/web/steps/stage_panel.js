@@ -135,7 +135,7 @@ function made(view, name, open) {
           class: "stage-card small",
           on: { click: (event) => open({ stage: one }, event.currentTarget) },
         },
-        element("span", { class: "stage-name" }, stageTitle(path.layer, one)),
+        element("span", { class: `stage-name of-${one}` }, stageTitle(path.layer, one)),
         one !== "tokens" && operandPicture(view, one),
       ),
     ),

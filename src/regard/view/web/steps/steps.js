@@ -6,6 +6,7 @@
 // own), sentence, part, layer, head, own (numbers of one's own), divide (no), causal (yes or no),
 // position (no), heat (temperature), stage, cell (stage.row.column).
 
+import { triedOn } from "../read/experiment.js";
 import { element, goTo, problem, replace } from "../lib/dom.js";
 import { describeExport, FIGURE_AXES } from "../lib/export.js";
 import { touches } from "../lib/state.js";
@@ -136,8 +137,19 @@ async function compute(view, changed) {
   } catch (error) {
     if (turn !== view.turn) return;
     view.root.classList.remove("at-overview");
-    replace(view.flow, problem(error));
+    replace(view.flow, problem(error), wayBack(state));
   }
+}
+
+// An address may name what there is not.
+/** @param {State} state */
+function wayBack(state) {
+  const usual = { from: null, part: null, layer: null, head: null, stage: null, cell: null };
+  return element(
+    "button",
+    { type: "button", class: "button", on: { click: () => state.set(usual, true) } },
+    "Show the first head instead",
+  );
 }
 
 // What the head of an address starts from.
@@ -373,6 +385,7 @@ function stepsFile({ state, now }, read) {
       layer: now.inputs.layer,
       head: now.inputs.head,
       view: "steps",
+      ...triedOn(read),
       state: Object.fromEntries(at.map((name) => [name, state.get(name)])),
     },
   };
