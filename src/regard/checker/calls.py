@@ -184,13 +184,13 @@ class Trial:
 class BoundFunction:
     """The function under test with one calling convention.
 
-    ``trials`` holds the trials made so far. Conventions that differ only in the meaning of masks
-    and of word order share it, so that equal calls are made once.
+    ``trials`` holds the trials made so far, by call and by meaning. Conventions that differ only in
+    the meaning of masks and of word order share it, so that equal calls are made once.
     """
 
     function: Callee
     convention: CallingConvention
-    trials: dict[tuple[str, ...], Trial] = field(default_factory=dict)
+    trials: dict[tuple[Any, ...], dict[Any, Trial | None]] = field(default_factory=dict)
     sizes: tuple[Sizes, ...] = ()  # other than those of the probes
 
     def with_convention(self, convention: CallingConvention) -> BoundFunction:
@@ -215,25 +215,39 @@ class BoundFunction:
 
     def trial(self, probe: Probe, sizes: Sizes) -> Trial | None:
         """One trial, made once; None where this convention cannot express the probe."""
+        call, meaning = self._trial_key(probe, sizes)
+        made = self.trials.setdefault(call, {})
+        if meaning not in made:
+            made[meaning] = self._new_trial(probe, sizes, next(iter(made.values()), None))
+        return made[meaning]
+
+    def _trial_key(self, probe: Probe, sizes: Sizes) -> tuple[tuple[Any, ...], tuple[bool, bool]]:
+        """What the call of a probe depends on, and what may be read into its result."""
+        convention, used = self.convention, {*probe.needs, *self.convention.roles.required}
+        call = (
+            probe.name,
+            sizes,
+            (convention.mask_form, convention.mask_shape) if "mask" in used else (),
+            convention.pad_form if used & {"lengths", "padding"} else "",
+            convention.scale_divides and "scale" in used,
+            convention.window_form if "window" in used else "",
+        )
+        ordered = convention.always_causal or bool(used & {"causal", "window"})
+        return call, (convention.always_causal, convention.queries_last and ordered)
+
+    def _new_trial(self, probe: Probe, sizes: Sizes, known: Trial | None) -> Trial | None:
         case = self.fit(probe, sizes)
         if case is None or ("cache" in probe.needs and not case.cached):
             return None
-        convention = self.convention
-        mask = f"{convention.mask_form} {convention.mask_shape}" if case.mask is not None else ""
-        padding = convention.pad_form if case.lengths is not None else ""
-        required = convention.roles.required
-        scale = f"{convention.scale_divides}" if case.scale or "scale" in required else ""
-        window = f"{convention.window_form}" if case.window or "window" in required else ""
-        key = (probe.name, sizes.text, mask, padding, scale, window)
-        if key in self.trials:
-            # The call was the same, but this convention may read another meaning into it.
-            return replace(self.trials[key], case=case)
+        if known is not None:
+            # The call was the same, but this convention reads another meaning into it.
+            return replace(known, case=case)
         result = self.call(case)
-        if case.cached and convention.reading is not None and self._ignores_cache(case, result):
+        module = self.convention.reading is not None
+        if case.cached and module and self._ignores_cache(case, result):
             return None
-        kinds = () if result.error else result_kinds(convention, case, result.shapes)
-        self.trials[key] = Trial(probe, sizes, case, result, kinds)
-        return self.trials[key]
+        kinds = () if result.error else result_kinds(self.convention, case, result.shapes)
+        return Trial(probe, sizes, case, result, kinds)
 
     def _ignores_cache(self, case: Case, result: CallResult) -> bool:
         """Whether a module has a parameter for earlier keys and makes nothing of them."""

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from regard.arguments import suggest_keywords
 from regard.checker.calls import (
     BoundFunction,
     Candidate,
@@ -62,7 +63,7 @@ from regard.checker.report import (
     Finding,
     Report,
 )
-from regard.errors import ArgumentError, count, suggest_keywords
+from regard.errors import ArgumentError, count
 from regard.textbook.stages import dot_products
 from regard.typing import Array
 

@@ -84,6 +84,7 @@ class Report(TextDisplay):
 
     @property
     def failed(self) -> tuple[Finding, ...]:
+        """The properties that do not hold."""
         return tuple(finding for finding in self.findings if finding.status == FAIL)
 
     def require(self, hints: int = 3) -> Report:
@@ -128,6 +129,7 @@ class Report(TextDisplay):
 
     @classmethod
     def from_dict(cls, fields: dict[str, Any]) -> Report:
+        """The report that ``to_dict`` was made of."""
         names = ("mistakes", "notes", "tried", "others", "caveats", "asked")
         departure = fields["departure"]
         return cls(

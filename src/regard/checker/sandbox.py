@@ -56,6 +56,8 @@ MAX_TEXT_LETTERS = 1000
 SOURCES = tuple(f"source {i}" for i in range(4))
 MAIN_ROLES = frozenset([role for roles in ARRAYS.values() for role in roles] + list(SOURCES))
 POLL_SECONDS = 0.2
+# Arrays are small: more threads would take longer to wake than to compute.
+ONE_THREAD = {f"{name}_NUM_THREADS": "1" for name in ("OMP", "MKL", "OPENBLAS")}
 FRAME = struct.Struct(">QQ")  # the bytes of the JSON, and of the arrays that follow it
 READING_FIELDS = ("layout", "widths", "sources", "heads", "output", "inside")
 NOT_AN_ANSWER = "its process returned something that is not an answer"
@@ -152,6 +154,7 @@ class Worker:
             stdout=subprocess.PIPE,
             stderr=self._errors,
             start_new_session=True,
+            env=ONE_THREAD | os.environ,
         )
         self._questions: queue.Queue[Any] = queue.Queue()
         self._answers: queue.Queue[Any] = queue.Queue()

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import math
+import sys
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import partial
@@ -235,6 +236,11 @@ def trace_torch(function: Callable[..., Any], args: list[Any], keywords: dict[st
         return [x for x in tree_leaves(value) if isinstance(x, torch.Tensor)]
 
     class Recorder(TorchDispatchMode):  # type: ignore[misc, unused-ignore]
+        @classmethod
+        def _should_skip_dynamo(cls) -> bool:
+            """Whether to keep the compiler away: it takes a second to import, if it is not yet."""
+            return "torch._dynamo" in sys.modules
+
         def __torch_dispatch__(
             self, func: Any, types: Any, args: Any = (), kwargs: Any = None
         ) -> Any:
