@@ -11,7 +11,7 @@ PIP := $(BIN)/python -m pip install -qq --disable-pip-version-check --no-compile
 VIEW := tests/view tests/experiments tests/heads tests/text tests/textbook
 COMMANDS := tests/cli tests/corpus tests/model tests/train tests/transformer tests/watcher
 # Repeats of what other tests show (a second seed, another size) are left to make nightly.
-OF_EVERY_RUN := $(BIN)/pytest -m 'not nightly and not site'
+OF_EVERY_RUN := $(BIN)/pytest -m 'not nightly and not site and not package'
 # Tests of the engine that run a second time without the native kernels: the plans of tiles run
 # without them in any case (tests/helpers/attention_plans.py), ring and gpu never with them.
 NUMPY_TOO := $(addprefix tests/engine/,test_attention.py test_dense.py test_int8_matrix.py \
@@ -22,7 +22,7 @@ SENTENCE ?= A dog ate the food because it was hungry
 NATIVE := $(wildcard src/regard/engine/native/*.[ch]) src/regard/engine/native/compile.py
 
 .DEFAULT_GOAL := help
-.PHONY: fuzz help nightly demo test test-kernels test-native-sanitized native check smoke lint docs bench clean site test-site
+.PHONY: fuzz help nightly demo test test-kernels test-native-sanitized native check smoke lint docs bench clean site test-site docs-site test-package
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -82,8 +82,9 @@ test-kernels: $(VENV)/test.stamp ## the tests that depend on arithmetic, with ev
 	@$(BIN)/python tools/kernels.py $(KERNELS)
 
 # CASES=100000 SEED=7 make fuzz: other calls than those of make test.
-fuzz: $(VENV)/test.stamp ## random calls against float64, huge numbers and damaged files, many of them
-	@REGARD_FUZZ_CASES=$${CASES:-10000} REGARD_FUZZ_SEED=$${SEED:-1} $(BIN)/pytest -q -x tests/engine/test_fuzz.py
+fuzz: $(VENV)/test.stamp ## random calls against float64, damaged files, hostile names and requests
+	@REGARD_FUZZ_CASES=$${CASES:-5000} REGARD_FUZZ_SEED=$${SEED:-1} \
+	$(BIN)/pytest -q -x tests/engine/test_fuzz.py tests/test_fuzz.py
 
 # About half an hour on one core; docs/watch_families.md has the verdicts as they were.
 nightly: $(VENV)/test.stamp ## tests that repeat others, and every model type of transformers under watch
@@ -115,6 +116,20 @@ site: $(VENV)/site.stamp ## build the explorer as a static site, in the folder p
 
 test-site: $(VENV)/site.stamp ## build a site, then compare and use it in Node and in Chromium
 	@REGARD_SITE_WHEELS=$(WHEELS) $(BIN)/pytest -m site tests/site
+
+# Sphinx, its theme and its reader of Markdown.
+$(VENV)/docs.stamp: $(VENV)/test.stamp
+	@$(PIP) --editable '.[docs]'
+	@touch $@
+
+docs-site: $(VENV)/docs.stamp ## build the documentation site, in the folder dist/docs
+	@$(BIN)/python -m sphinx -q -W --keep-going -d $(VENV)/doctrees docs dist/docs
+	@echo "dist/docs/index.html"
+
+# Minutes: three packages are built and installed, each in an environment of its own.
+test-package: $(VENV)/base.stamp ## build sdist and wheels, install each in a clean environment, try it
+	@$(PIP) 'build>=1.2' 'twine>=6' 'pytest>=8.3'
+	@$(BIN)/pytest -m package tests/test_package.py
 
 # Only files with such a test are collected: the others would import torch first.
 smoke: $(VENV)/test.stamp ## a few tests of every part, in less than ten seconds

@@ -1,13 +1,15 @@
-"""Build hook of the package: compiles the native kernels, and goes on without where it cannot."""
+"""Build hooks of the package: the native kernels, where they can be compiled, and the README."""
 
 import importlib.util
 import os
+import re
 import sys
 import tempfile
 from pathlib import Path
 from typing import Any
 
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
+from hatchling.metadata.plugin.interface import MetadataHookInterface
 
 NATIVE = Path("src", "regard", "engine", "native")
 
@@ -44,6 +46,21 @@ class NativeKernels(BuildHookInterface):  # type: ignore[misc]
         """Remove the folder that the library was compiled in."""
         if hasattr(self, "temporary"):
             self.temporary.cleanup()
+
+
+class LongDescription(MetadataHookInterface):  # type: ignore[misc]
+    """The README, its links into the repository made addresses: an index shows it by itself."""
+
+    PLUGIN_NAME = "custom"
+
+    def update(self, metadata: dict[str, Any]) -> None:
+        """Set the long description."""
+        text = Path(self.root, "README.md").read_text(encoding="utf-8")
+        documentation, source = (metadata["urls"][x] for x in ("Documentation", "Source"))
+        text = re.sub(r"\]\(docs/(?:\w+/)*([\w-]+\.webp)\)", rf"]({documentation}_images/\1)", text)
+        text = re.sub(r"\]\(docs/([\w-]+)\.md(#[\w-]+)?\)", rf"]({documentation}\1.html\2)", text)
+        text = re.sub(r"\]\((?![a-z]+:|#)", f"]({source}/", text)
+        metadata["readme"] = {"content-type": "text/markdown", "text": text}
 
 
 def _load_build(path: Path) -> Any:

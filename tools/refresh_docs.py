@@ -19,6 +19,7 @@ from tools import model_docs, walks
 ROOT = Path(__file__).parent.parent
 PAGES = (
     ROOT / "README.md",
+    ROOT / "CONTRIBUTING.md",
     ROOT / "docs/benchmarks.md",
     ROOT / "docs/design.md",
     ROOT / "docs/check.md",
@@ -333,6 +334,12 @@ PARTS = {
 }
 
 
+def with_address(text: str) -> str:
+    """Return the README with the public address of pyproject.toml in its first line."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    return re.sub(r"\A(# \[regard\])\(.*?\)", rf"\1({project['urls']['Homepage']})", text)
+
+
 def with_parts(text: str) -> str:
     """Return the page with every generated part replaced."""
     for name, make in PARTS.items():
@@ -351,4 +358,4 @@ def with_parts(text: str) -> str:
 
 if __name__ == "__main__":
     for page in PAGES:
-        page.write_text(with_parts(page.read_text()))
+        page.write_text(with_parts(with_address(page.read_text())))

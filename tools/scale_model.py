@@ -20,6 +20,7 @@ class Rank:
     width: int = 64  # of a query and a key
     value_width: int = 64
     number_bytes: int = 4
+    row_bytes: int = 8  # of a query's sums: two numbers on the CPU, one float64 on a GPU
     map_blocks: int = 256
     memory_bytes: float = 4e9  # per core: 64 cores with 256 GB
 
@@ -65,7 +66,7 @@ def ring(tokens: float, ranks: int, rank: Rank, passes: int = 2) -> Cost:
 def sent_around(
     me: int, queries: Sequence[float], keys: Sequence[float], rank: Rank
 ) -> tuple[float, float]:
-    """Bytes of pass one (key and value) and of pass two (query and log-sum-exp).
+    """Bytes of pass one (key and value) and of pass two (query and its sums).
 
     ``queries`` and ``keys`` are the numbers that each rank holds.
     """
@@ -73,7 +74,7 @@ def sent_around(
     passed_keys = sum(keys) - keys[neighbour]
     passed_queries = sum(queries) - queries[neighbour]
     one = passed_keys * rank.key_heads * (rank.width + rank.value_width) * rank.number_bytes
-    two = passed_queries * rank.heads * (rank.width * rank.number_bytes + 8)
+    two = passed_queries * rank.heads * (rank.width * rank.number_bytes + rank.row_bytes)
     return (one, two) if len(keys) > 1 else (0, 0)
 
 

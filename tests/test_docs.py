@@ -1,0 +1,213 @@
+"""The documentation: examples run, every public name is in the reference, commands are real."""
+
+import ast
+import doctest
+import functools
+import inspect
+import re
+import shlex
+import tomllib
+from pathlib import Path
+
+import pytest
+import tokenizers
+import torch
+import transformers as hf
+from tests.helpers.planted_model import planted_model, planted_tokenizer
+from tests.test_examples import run_cell
+
+import regard
+from regard.cli import app_for, with_command
+from regard.cli.commands import COMMANDS
+from regard.monitoring.monitor import Monitor
+from regard.view.page.routes import PUBLIC_ADDRESS
+from regard.watcher.watch import Watching
+
+ROOT = Path(__file__).parents[1]
+DOCS = ROOT / "docs"
+REFERENCE = (DOCS / "reference.md").read_text(encoding="utf-8")
+CLASSES = [x for name in regard.__all__ if inspect.isclass(x := getattr(regard, name))]
+# Members whose example needs a model of images or sound, another model, or a package of an extra.
+ELSEWHERE = {
+    "image": "docs/watch.md",
+    "with_picture": "docs/watch.md",
+    "word_times": "docs/watch.md",
+    "image_grid": "tests/watcher/media/test_image.py",
+    "rotation": "docs/watch.md",
+    "seconds": "tests/watcher/media/test_sound.py",
+    "widget": "tests/view/page/test_notebook.py",
+}
+INTERNAL = {"from_recorder"}  # the constructor that regard.watch calls
+
+
+def blocks(page: str, kind: str = "python") -> list[str]:
+    """The blocks of code of a page."""
+    text = (DOCS / page).read_text(encoding="utf-8")
+    return re.findall(rf"^```{kind}\n(.*?)^```", text, flags=re.DOTALL | re.MULTILINE)
+
+
+def models() -> dict[str, object]:
+    """What a reader has: a model and its tokenizer."""
+    return {"regard": regard, "model": planted_model(), "tokenizer": planted_tokenizer()}
+
+
+def test_the_examples_of_the_reference_run(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    names = models()
+    runner = doctest.DocTestRunner(
+        optionflags=doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE, verbose=False
+    )
+    for block in blocks("reference.md"):
+        test = doctest.DocTestParser().get_doctest(block, names, "reference.md", None, 0)
+        runner.run(test, clear_globs=False)
+        names = test.globs
+    assert runner.summarize(verbose=False).attempted > 100
+    assert runner.summarize(verbose=False).failed == 0
+
+
+@functools.cache
+def used() -> set[str]:
+    """Names of attributes in the examples of the reference."""
+    examples = (
+        example.source
+        for block in blocks("reference.md")
+        for example in doctest.DocTestParser().get_examples(block)
+    )
+    trees = [ast.parse(source) for source in examples]
+    return {x.attr for tree in trees for x in ast.walk(tree) if isinstance(x, ast.Attribute)}
+
+
+@pytest.mark.parametrize("name", regard.__all__)
+def test_a_public_name_is_in_the_reference_with_an_example(name):
+    assert re.search(rf"^\.\. auto\w+:: regard\.{name}$", REFERENCE, flags=re.MULTILINE)
+    value = getattr(regard, name)
+    assert inspect.getdoc(value)
+    assert name in used() or ">>> " in inspect.getdoc(value) or inspect.isclass(value)
+
+
+@pytest.mark.parametrize("result", [*CLASSES, Monitor, Watching], ids=lambda x: x.__name__)
+def test_a_public_method_has_a_docstring_and_an_example(result):
+    """Methods and properties of regard; fields are told by the docstring of their class."""
+    name = result.__name__
+    assert re.search(rf"^\.\. auto\w+:: regard\..*\b{name}$", REFERENCE, flags=re.MULTILINE)
+    for member, value in inspect.getmembers_static(result):
+        ours = any(
+            member in vars(base) for base in result.__mro__ if base.__module__.startswith("regard")
+        )
+        function = getattr(value, "fget", None) or getattr(value, "func", None) or value
+        function = getattr(function, "__func__", function)
+        if member.startswith("_") or not ours or not inspect.isroutine(function):
+            continue
+        assert inspect.getdoc(function), f"{name}.{member} has no docstring"
+        if member in ELSEWHERE:
+            assert f".{member}(" in (ROOT / ELSEWHERE[member]).read_text(encoding="utf-8")
+        else:
+            assert member in used() | INTERNAL, (
+                f"{name}.{member} has no example: add one to docs/reference.md"
+            )
+
+
+class Trained(torch.nn.Module):
+    """For docs/training.md: a model that returns its loss."""
+
+    def __init__(self):
+        super().__init__()
+        self.layer = torch.nn.TransformerEncoderLayer(8, 2, 16, dropout=0.0, batch_first=True)
+
+    def forward(self, x):
+        class Output:
+            loss = self.layer(x).square().mean()
+
+        return Output
+
+
+def trained() -> dict[str, object]:
+    model = Trained()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    batches = [{"x": torch.ones(1, 4, 8)}] * 2
+    return {"regard": regard, "model": model, "optimizer": optimizer, "loader": batches}
+
+
+def answering(text: str) -> dict[str, object]:
+    """A GPT-2 of random parameters that knows the words of a text, and the text as its input."""
+    words = dict.fromkeys(re.findall(r"\w+|[^\w\s]+", text))
+    plain = tokenizers.Tokenizer(
+        tokenizers.models.WordLevel({word: i for i, word in enumerate(words)}, text.split()[0])
+    )
+    plain.pre_tokenizer = tokenizers.pre_tokenizers.Whitespace()
+    torch.manual_seed(0)
+    sizes = {"n_embd": 16, "n_layer": 5, "n_head": 8, "n_positions": 128, "vocab_size": len(words)}
+    special = {"bos_token_id": None, "eos_token_id": None, "pad_token_id": None}
+    model = hf.GPT2LMHeadModel(hf.GPT2Config(**sizes, **special)).eval()
+    tokenizer = hf.PreTrainedTokenizerFast(tokenizer_object=plain)
+    inputs = tokenizer(text, return_tensors="pt")
+    return {"regard": regard, "model": model, "tokenizer": tokenizer, "inputs": inputs}
+
+
+GUIDES = {  # page: how many of its blocks run here (tests/watcher runs others), what they need
+    "../README.md": (2, lambda: answering("Document A: ... the dog ate because it was hungry .")),
+    "watch.md": (1, lambda: answering("a dog ate the food because it was hungry .")),
+    "learn.md": (3, dict),
+    "sources.md": (4, lambda: answering(blocks("sources.md")[0])),
+    "own-model.md": (3, dict),
+    "experiments.md": (1, models),
+    "training.md": (1, trained),
+    "check.md": (1, lambda: {"my_attention": regard.attention}),
+}
+
+
+@pytest.mark.parametrize("page", GUIDES)
+def test_the_code_of_a_guide_runs(page, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    number, make = GUIDES[page]
+    names, found = make(), [x for x in blocks(page) if not x.startswith(">>>")]
+    assert len(found) >= number
+    for block in found[:number]:
+        exec(compile(block, page, "exec"), names)  # noqa: S102 (our own page)
+    assert capsys.readouterr().out or "print(" not in "".join(found[:number])
+
+
+def test_the_gallery_is_drawn():
+    pictures = [run_cell(block, {}) for block in blocks("gallery.md", r"\{picture\}")]
+    assert len(pictures) >= 6
+    assert all(picture.startswith("<svg") for picture in pictures)
+
+
+def commands() -> list[str]:
+    """Every regard command with options in the pages, in a block or in a line."""
+    pages = [ROOT / "README.md", *sorted(DOCS.glob("*.md"))]
+    text = "\n".join(page.read_text(encoding="utf-8") for page in pages)
+    lines = re.findall(r"^(?:\$ )?(regard [^#\n]*)", text, flags=re.MULTILINE)
+    spans = re.findall(r"(?<!`)`(regard [^`]+)`", text)
+    return sorted({line for line in [*lines, *spans] if " --" in line})
+
+
+@functools.cache
+def options(command: str) -> set[str]:
+    """The options of a command."""
+    import typer.main
+
+    group = typer.main.get_command(app_for(command))
+    shown = [x for x in group.commands[command].params if not getattr(x, "hidden", False)]
+    return {name for x in shown for name in [*x.opts, *x.secondary_opts]}
+
+
+@pytest.mark.parametrize("line", commands())
+def test_a_command_of_a_page_has_these_options(line):
+    words = with_command(shlex.split(line)[1:])
+    given = {word for word in words if re.match(r"--?[a-z]", word)} - {"--help"}
+    assert not given or given <= options(words[0])
+
+
+def test_every_command_is_listed():
+    text = (DOCS / "commands.md").read_text(encoding="utf-8")
+    assert re.findall(r"^```\{help\} (\w+)$", text, flags=re.MULTILINE) == list(COMMANDS)
+
+
+def test_the_first_line_leads_to_the_one_address():
+    """It is in pyproject.toml; links to share lead there too, as soon as it is a real one."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    home = project["urls"]["Homepage"]
+    assert all(address.startswith(home) for address in project["urls"].values())
+    assert home in (ROOT / "README.md").read_text(encoding="utf-8").splitlines()[0]
+    assert (None if ".example/" in home else home) == PUBLIC_ADDRESS
