@@ -11,13 +11,16 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from threading import Event
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from regard.errors import ArgumentError
 from regard.view.page.readings import Readings
+
+if TYPE_CHECKING:
+    from regard.view.page.live import LiveModel
 
 
 class ClientLeftError(Exception):
@@ -56,7 +59,7 @@ AnswerTable = dict[str, AnswerFunction]
 
 @dataclass(frozen=True)
 class Sources:
-    """What answers are computed from: readings of a model, files, and folders of trainings.
+    """What answers are computed from: readings, files, folders of trainings, a loaded model.
 
     A request names a file by its index in ``files``, never by a path; a training likewise.
     """
@@ -64,6 +67,7 @@ class Sources:
     readings: Readings = field(default_factory=Readings)
     files: Sequence[Path] = ()
     trainings: Sequence[Path] = ()
+    model: LiveModel | None = None
 
 
 def json_answer(value: Any, status: int = 200) -> Answer:

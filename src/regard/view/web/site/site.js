@@ -205,7 +205,7 @@ function acceptFiles(python, source, state, line) {
         const opened = await (await send(file.name, {})).json();
         source.page.files[opened.file] = file.name;
         line.say("");
-        state.go(opened.view, { file: String(opened.file) });
+        state.go("map", { file: String(opened.file) });
       } catch (error) {
         line.say(/** @type {Error} */ (error).message);
       }
