@@ -371,8 +371,8 @@ def _authorship(parts: Sequence[Part], texts: Sequence[TokenizedText]) -> list[s
 def open_run(path: Path, sentence: Any = 0) -> Run:
     """The run of a .regard file; its arrays are read, and checked, as they are drawn."""
     seen = open_stored(path)
+    if not isinstance(seen, Seen):
+        return observed_run(seen, path.name)
+    number = bounded_integer("sentence", sentence, 0, max(0, seen.sentences - 1))
     with file_errors(path):
-        if not isinstance(seen, Seen):
-            return observed_run(seen, path.name)
-        number = bounded_integer("sentence", sentence, 0, max(0, seen.sentences - 1))
         return watched_run(seen.sentence(number), path.name, path)

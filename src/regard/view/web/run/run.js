@@ -361,9 +361,11 @@ async function chooseLine(view) {
     base && base !== run && isGiven ? lineOf(base, at, row, key, isColumn).catch(() => null) : null,
   ]);
   if (turn !== view.turn || view.wanted !== wanted) return;
+  const isLinkNew = view.key !== key;
   Object.assign(view, { row, key, isColumn, line, before, peek: null, lineRun: run });
   drawLine(view);
   if (isNew) showInSight(view);
+  if (isLinkNew || key !== null) drawHeads(view).catch((error) => fail(view, error));
   sendSelection({
     ...at,
     show: "head",

@@ -448,6 +448,9 @@ function listenToText(pane) {
     placeTag(pane, null);
     handlers.point(null);
   });
+  root.addEventListener("mousedown", (event) => {
+    if (event.shiftKey) event.preventDefault(); // it would select the text in between
+  });
   root.addEventListener("click", (event) => {
     const token = under(event);
     if (token === null || String(getSelection() ?? "")) return; // text that is being copied
