@@ -19,7 +19,7 @@ VIEWS = {
     "roles": ("read", {"order": "role"}, ".part .kind"),
     "steps": ("steps", {}, ".path-map canvas"),
     "document": ("steps", {"from": "robots"}, ".claims table"),
-    "map": ("map", {"row": 6}, ".row-table"),
+    "map": ("map", {"row": 6}, ".row-list li"),
     "learn": ("learn", {"page": 3, "answer": 1}, ".verdict"),
 }
 FAULTS = """() => {

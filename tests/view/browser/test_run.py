@@ -72,6 +72,7 @@ def settled(page: Any) -> None:
     """Wait until the run is drawn."""
     page.locator(".view.map:not(.loading) .statement:not(:empty)").wait_for()
     page.locator(".row-list li").first.wait_for()
+    page.locator(".map-what:not(:empty)").wait_for()
 
 
 def statement(page: Any) -> str:

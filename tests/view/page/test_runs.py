@@ -124,7 +124,7 @@ def generated(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Seen]:
     return path, seen
 
 
-def test_what_the_model_wrote_is_told_from_what_it_was_given(generated):
+def test_generated_tokens_are_told_from_the_prompt(generated, page, serve, noticed):
     path, seen = generated
     run = open_run(path)
     (part,) = run.about()["parts"]
@@ -133,6 +133,15 @@ def test_what_the_model_wrote_is_told_from_what_it_was_given(generated):
         "The model generated 5 tokens, in italics; it was given 6 tokens before them."
     ]
     assert len(run.texts[0].tokens) == len(seen.tokens) == 11
+    noticed.homes.append(serve(path))
+    page.goto(f"{noticed.homes[-1]}/#map")
+    page.locator(".text-frame:visible .t.written").first.wait_for()
+    written = page.locator(".text-frame:visible .t.written").all_text_contents()
+    assert written == list(seen.tokens[6:])
+    # Token by token: the row of each, by the buttons beside its name.
+    page.locator(".text-frame:visible .t").nth(5).click()
+    page.get_by_role("button", name="The token after").click()
+    page.locator('.text-frame:visible .asking[data-t="6"]').wait_for()
 
 
 def test_every_sentence_of_a_batch_is_a_run(tmp_path):
@@ -297,3 +306,15 @@ def test_a_long_run_is_embedded_by_its_cells_and_largest_weights():
         "This page holds the 4 largest weights of each token and maps in cells of 5 x 5 tokens, "
         "all exact; for the rest open the .regard file."
     )
+
+
+def test_the_text_of_a_run_is_shaded_by_the_chosen_row(page, serve, noticed, path, seen):
+    noticed.homes.append(serve(path))
+    page.goto(f"{noticed.homes[-1]}/#map?layer=1&head=2&row=9")
+    page.locator('.text-frame:visible .asking[data-t="9"]').wait_for()
+    row = seen[1].row(9, 2)
+    shaded = page.evaluate(
+        "() => [...document.querySelectorAll('.text-frame:not([hidden]) .t')]"
+        ".filter((t) => t.style.backgroundColor).map((t) => Number(t.dataset.t))"
+    )
+    assert shaded == np.flatnonzero(row / row.max() >= 0.0016).tolist()

@@ -1143,6 +1143,7 @@ interface ArcLine {
 
 interface ArcHandlers {
   placeOf(token: number): WordPlace | null;
+  frame(): CurveFrame & { isLarge: boolean };
   drop?(token: number): void;
   aim?(token: number | null): void;
 }

@@ -40,13 +40,14 @@ export function liveModel(view, again) {
   const progress = element("progress", { hidden: true, "aria-label": "How far the model is" });
   const status = element("span", { class: "small quiet", role: "status" });
   const chatLabel = element("label", { class: "small", hidden: true }, chat, " as a chat message");
-  const lengthLabel = element("label", { class: "small" }, "and write ", length, " tokens");
+  const lengthLabel = element("label", { class: "small" }, "and write ", length);
   const form = element(
     "form",
     { class: "model-field", "aria-label": "A text for the model" },
     element("label", { class: "only-read", for: "model-text" }, "A text for the model"),
     field,
-    element("div", { class: "model-row" }, run, lengthLabel, chatLabel, progress, status),
+    element("div", { class: "model-row" }, run, lengthLabel, chatLabel),
+    element("div", { class: "model-progress" }, progress, status),
   );
   const send = () => {
     const generate = Number(length.value) || null;
@@ -275,7 +276,7 @@ function rival(line, own) {
 
 /** @param {ModelAbout | null} about */
 function watched(about) {
-  return about?.writes ? "and watch what comes next" : "and watch its vectors";
+  return about?.writes ? "and see what follows" : "and see its vectors";
 }
 
 /** @param {RunView} view @param {number | null} target @param {ModelAbout | null} about */
@@ -339,7 +340,7 @@ function strikeToken({ state, texts, part, row }, token) {
     return disabled(sceneButton(prose(`Strike ${name} out`), ONLY_GIVEN, () => {}, false));
   return sceneButton(
     prose(isStruck ? `Let others look at ${name}` : `Strike ${name} out`),
-    isStruck ? "take the change back" : "no other token may look at it",
+    isStruck ? "take the change back" : "hide it from the rest",
     () => state.set({ changes, row }, true),
     isStruck,
   );

@@ -7,6 +7,7 @@ import { element, frames, isAborted, problem, replace } from "../lib/dom.js";
 import { arrangeMap, createPatch, paintMap } from "./map_canvas.js";
 import { listenToMap } from "./map_input.js";
 import { fullWindow, outward, readWindow, writeWindow, zoomed } from "./map_window.js";
+import { shareWritten } from "./row_list.js";
 
 const MAX_CELLS_PER_SIDE = 400;
 const THOROUGH_DELAY_MS = 220; // of rest, after which a sample is made exact
@@ -98,27 +99,16 @@ export function mapPanel(state, handlers) {
      */
     open(run, choice, layer, named) {
       const isSame = JSON.stringify(choice) === JSON.stringify(panel.choice) && panel.run === run;
-      panel.named = named;
-      panel.size = layer;
-      panel.window = readWindow(state, layer);
-      if (isSame) panel.paint();
-      else {
-        Object.assign(panel, { run, choice, base: null, patches: [] });
-        refresh(panel);
-      }
-    },
-    // Another window of the address, after going back.
-    follow() {
-      const inView = writeWindow(panel.window, panel.size);
-      if (
-        state.get("rows") === (inView.rows || "") &&
-        state.get("columns") === (inView.columns || "")
-      )
+      Object.assign(panel, { named, size: layer });
+      if (isSame) {
+        followWindow(panel);
         return;
-      panel.window = readWindow(state, panel.size);
-      panel.paint();
+      }
+      panel.window = readWindow(state, layer);
+      Object.assign(panel, { run, choice, base: null, patches: [] });
       refresh(panel);
     },
+    follow: () => followWindow(panel),
     /** @param {Partial<MapMarks>} marked */
     mark(marked) {
       Object.assign(panel.marked, marked);
@@ -144,6 +134,18 @@ export function mapPanel(state, handlers) {
   };
 }
 
+// Another window of the address, as after going back.
+/** @param {MapPanelState} panel */
+function followWindow(panel) {
+  const { state, size } = panel;
+  const inView = writeWindow(panel.window, size);
+  if (state.get("rows") === (inView.rows || "") && state.get("columns") === (inView.columns || ""))
+    return;
+  panel.window = readWindow(state, size);
+  panel.paint();
+  refresh(panel);
+}
+
 // Look at another part: what is known is drawn at once, what is not is asked for.
 /** @param {MapPanelState} panel @param {MapWindow} window */
 function moveTo(panel, window) {
@@ -156,6 +158,15 @@ function moveTo(panel, window) {
 /** @param {MapPanelState} panel @param {number} factor @param {number[]} [about] */
 function zoom(panel, factor, about = [0.5, 0.5]) {
   moveTo(panel, zoomed(panel.window, factor, about, panel.size));
+}
+
+const HINTS = {
+  mouse: "Point, drag, turn the wheel; click a row to choose it.",
+  finger: "Tap a row to choose it; drag, pinch with two fingers.",
+};
+
+export function mapHint() {
+  return HINTS[matchMedia("(pointer: coarse)").matches ? "finger" : "mouse"];
 }
 
 // One question at a time; while one is under way the latest request waits.
@@ -203,7 +214,16 @@ async function ask(panel, window, thorough) {
 function show(panel, patch) {
   if (!panel.base) panel.base = patch;
   panel.patches = panel.base === patch ? [patch] : [panel.base, patch];
-  replace(panel.what, `${patch.what[0].toUpperCase()}${patch.what.slice(1)}.`);
+  const strongest = `${shareWritten(patch.most)}${patch.isClipped ? " or more" : ""}`;
+  const [down, across] = patch.spans.map((span, side) => Math.ceil(span / patch.cells[side]));
+  const isSample = !patch.what.startsWith("exact");
+  const cells =
+    down * across > 1 ? `Cells of ${down} x ${across} tokens` : "Every cell is one weight";
+  replace(
+    panel.what,
+    `${cells}, ${isSample ? "a sample" : "exact"}. Strongest shade: ${strongest}.`,
+  );
+  panel.what.title = patch.what;
   panel.paint();
 }
 

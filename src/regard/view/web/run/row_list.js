@@ -85,7 +85,7 @@ export function shareWritten(weight) {
   if (weight >= 0.1 && weight < 0.995) return percent(weight);
   if (weight >= 0.9995) return "100 %";
   if (weight > 0 && weight < 1e-5) return "< 0.001 %";
-  return `${(100 * weight).toPrecision(weight >= 0.1 ? 4 : 2)} %`;
+  return `${(100 * weight).toPrecision(weight >= 0.1 ? 3 : 2)} %`;
 }
 
 // The strongest cells in view, with their tokens, as a table that can be read aloud.

@@ -262,11 +262,39 @@ function denseRegion(table) {
   };
 }
 
+// A row, or a column.
+/**
+ * @param {RunSource} run
+ * @param {RunChoice} at
+ * @param {number | null} row
+ * @param {number | null} key
+ * @param {boolean} isColumn
+ */
+export async function lineOf(run, at, row, key, isColumn) {
+  if (isColumn && key !== null && run.column) return run.column(at, key);
+  return row === null ? null : run.row(at, row);
+}
+
 // Names of tokens.
 
-// A token as a word of a sentence about it: without the blank before it, blanks as marks.
+// Scripts that part words by blanks: a letter beside another one belongs to its word.
+const LETTER = /[\p{sc=Latn}\p{sc=Cyrl}\p{sc=Grek}\p{sc=Arab}\p{sc=Hebr}]/u;
+
+// A token as a word of a sentence about it: without the blank before it, blanks as marks, and a
+// piece of a word with … where the word goes on.
 /** @param {RunText | null} text @param {number} at */
 export function tokenName(text, at) {
+  const name = bareName(text, at);
+  if (!text?.segments[at]) return name;
+  /** @param {number} one @param {number} other */
+  const isJoined = (one, other) =>
+    LETTER.test((text.segments[one] ?? "").slice(-1)) &&
+    LETTER.test((text.segments[other] ?? "")[0]);
+  return `${isJoined(at - 1, at) ? "…" : ""}${name}${isJoined(at, at + 1) ? "…" : ""}`;
+}
+
+/** @param {RunText | null} text @param {number} at */
+function bareName(text, at) {
   const segment = text?.segments[at];
   if (!text || segment === undefined) return at.toLocaleString("en");
   if (!segment) return text.names[at] ?? "…";
@@ -286,7 +314,7 @@ export function tokenContext(text, at, tokens) {
   const isApart = /^\s/.test(text.segments[at] ?? "");
   return [
     part(at - tokens, at) + (isApart ? "\u00a0" : ""),
-    tokenName(text, at),
+    bareName(text, at),
     part(at + 1, at + 1 + tokens),
   ];
 }

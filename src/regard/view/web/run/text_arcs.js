@@ -9,16 +9,17 @@ const LABELLED_SHARE = 0.1; // from here on a line has its number, where there i
 const FOOT_PIXELS = 6;
 const FIRST_LINE_PIXELS = 24; // of an arc's height over the first line of text
 
-// placeOf(token) -> WordPlace in pixels of the lines, or null; drop(token): the foot of the
-// strongest line was dragged there.
-// -> { root, draw(links, frame, milliseconds), place() }
+// handlers: placeOf(token) -> WordPlace in pixels of the lines, or null; frame() -> the room for
+// curves; drop(token): the foot of the strongest line was dragged there.
+// -> { root, draw(links, milliseconds), place(), close() }
 /** @param {ArcHandlers} handlers */
 export function textArcs(handlers) {
   const root = svgElement("svg", { class: "text-arcs", "aria-hidden": "true" });
   /** @type {ArcLine[]} */
   let lines = [];
-  /** @type {{ links: TextLink[], frame: CurveFrame & { isLarge: boolean } } | null} */
-  let shown = null;
+  /** @type {TextLink[]} */
+  let links = [];
+  let frame = handlers.frame();
   let stop = () => {};
   /** @type {{ id: number, token: number | null } | null} */
   let drag = null;
@@ -31,7 +32,8 @@ export function textArcs(handlers) {
   /** @param {number} milliseconds */
   function draw(milliseconds) {
     stop();
-    const targets = shown ? shown.links.flatMap((link) => target(link)) : [];
+    frame = handlers.frame();
+    const targets = links.flatMap((link) => target(link));
     while (lines.length < targets.length) {
       const path = svgElement("path", { class: "arc" });
       root.prepend(path);
@@ -48,7 +50,7 @@ export function textArcs(handlers) {
       () => {
         lines.forEach(({ path }, at) => !targets[at] && path.remove());
         lines = lines.slice(0, targets.length);
-        if (shown?.frame.isLarge) root.append(...targets.slice(0, 3).flatMap(label));
+        if (frame.isLarge) root.append(...targets.slice(0, 3).flatMap(label));
         if (handlers.drop && targets[0]) {
           foot.setAttribute("cx", String(targets[0].foot.x));
           foot.setAttribute("cy", String(targets[0].foot.y));
@@ -61,13 +63,13 @@ export function textArcs(handlers) {
   /** @param {TextLink} link */
   function target({ from, to, weight }) {
     const [one, other] = [handlers.placeOf(from), handlers.placeOf(to)];
-    if (!one || !other || !shown) return [];
-    return [{ ...wordCurve(one, other, shown.frame), weight, start: [one.x, one.top - 4] }];
+    if (!one || !other) return [];
+    return [{ ...wordCurve(one, other, frame), weight, start: [one.x, one.top - 4] }];
   }
 
   /** @param {ArcLine} line @param {ReturnType<typeof target>[0] | undefined} goal */
   function motion(line, goal) {
-    const most = shown?.frame.isLarge ? 9 : 3;
+    const most = frame.isLarge ? 9 : 2;
     const width = goal ? 1 + most * goal.weight : 0;
     const to = goal ? sampled(goal.path) : line.points;
     const from = line.points || to?.map(() => goal?.start ?? [0, 0]) || null;
@@ -100,18 +102,18 @@ export function textArcs(handlers) {
     drag = { id: event.pointerId, token: null };
   });
   foot.addEventListener("pointermove", (event) => {
-    if (!drag || !shown || !lines.length) return;
+    if (!drag || !lines.length) return;
     const under = document
       .elementsFromPoint(event.clientX, event.clientY)
       .find((node) => node instanceof HTMLElement && node.dataset.t !== undefined);
     drag.token = under instanceof HTMLElement ? Number(under.dataset.t) : null;
-    const from = handlers.placeOf(shown.links[0].from);
+    const from = handlers.placeOf(links[0].from);
     const over = drag.token === null ? null : handlers.placeOf(drag.token);
     const box = root.getBoundingClientRect();
     const [x, y] = [event.clientX - box.left, event.clientY - box.top];
     const to = over ?? { x, top: y + 5, bottom: y, line: from?.line ?? y };
     if (!from) return;
-    const curve = wordCurve(from, to, shown.frame);
+    const curve = wordCurve(from, to, frame);
     lines[0].points = sampled(curve.path);
     lines[0].path.setAttribute("d", curve.path);
     foot.setAttribute("cx", String(curve.foot.x));
@@ -123,25 +125,20 @@ export function textArcs(handlers) {
       const token = drag?.token ?? null;
       drag = null;
       handlers.aim?.(null);
-      if (name === "pointerup" && token !== null && token !== shown?.links[0]?.to)
-        handlers.drop?.(token);
+      if (name === "pointerup" && token !== null && token !== links[0]?.to) handlers.drop?.(token);
       else draw(0);
     });
 
   return {
     root,
-    /**
-     * @param {TextLink[]} links the strongest first
-     * @param {CurveFrame & { isLarge: boolean }} frame
-     * @param {number} milliseconds
-     */
-    draw(links, frame, milliseconds) {
-      shown = { links, frame };
+    /** @param {TextLink[]} next the strongest first @param {number} milliseconds */
+    draw(next, milliseconds) {
+      links = next;
       if (!drag) draw(milliseconds);
     },
     // The text was laid out anew.
     place() {
-      if (shown && !drag) draw(0);
+      if (links.length && !drag) draw(0);
     },
     close: () => stop(),
   };

@@ -20,9 +20,11 @@ const LARGE = { tokens: 64, characters: 280, lines: 3 }; // up to here a text ha
 /** @param {string} label @param {TextHandlers} handlers */
 export function textPane(label, handlers) {
   const body = element("div", { class: "text-body", dir: "auto" });
+  const frame = element("div", { class: "text-frame" });
   const tag = element("div", { class: "token-tag", hidden: true, "aria-hidden": "true" });
   const arcs = textArcs({
     placeOf: (token) => wordPlace(pane, token),
+    frame: () => curveFrame(body, frame),
     ...(handlers.drop ? { drop: handlers.drop, aim: (token) => aimAt(pane, token) } : {}),
   });
   const lines = element("div", { class: "text-lines" }, body, arcs.root, tag);
@@ -40,7 +42,7 @@ export function textPane(label, handlers) {
     },
     lines,
   );
-  const frame = element("div", { class: "text-frame" }, root, above, below);
+  frame.append(root, above, below);
   /** @type {TextState} */
   const pane = {
     ...{ root, frame, body, tag, lines, arcs, handlers },
@@ -61,7 +63,7 @@ export function textPane(label, handlers) {
   root.addEventListener("scroll", draw, { passive: true });
   const resized = new ResizeObserver(() => {
     if (!root.clientWidth || !pane.text.segments.length) return;
-    if (root.clientWidth === pane.width) drawBlocks(pane);
+    if (root.clientWidth === pane.width && !isShort(pane.text)) drawBlocks(pane);
     else relayout(pane);
   });
   resized.observe(root);
@@ -87,7 +89,7 @@ export function textPane(label, handlers) {
         for (const node of nodes) shadeToken(pane, token, node);
       placeTag(pane, pane.pointed ?? null);
       const speed = isFirst ? 0 : model.isPeek ? FEEDBACK_MS : MEANING_MS;
-      arcs.draw(model.links, curveFrame(pane), speed);
+      arcs.draw(model.links, speed);
     },
     // What lies above and below what is in sight.
     /** @param {Child[]} up @param {Child[]} down */
@@ -124,14 +126,14 @@ function wordPlace(pane, token) {
   if (!box) return null;
   const frame = pane.lines.getBoundingClientRect();
   const middle = (box.top + box.bottom) / 2 - frame.top;
-  const { isLarge, gap } = curveFrame(pane);
+  const { isLarge, gap } = curveFrame(pane.body, pane.frame);
   const x = box.left + box.width / 2 - frame.left;
   const top = isLarge ? box.top - frame.top : middle - gap + 8;
   return { x, top, bottom: box.bottom - frame.top, line: Math.round(middle) };
 }
 
-/** @param {TextState} pane */
-function curveFrame({ body, frame }) {
+/** @param {HTMLElement} body @param {HTMLElement} frame */
+function curveFrame(body, frame) {
   const { lineHeight, fontSize } = getComputedStyle(body);
   const [line, letter] = [parseFloat(lineHeight) || 26, parseFloat(fontSize) || 16];
   const isLarge = frame.classList.contains("large");
