@@ -141,6 +141,7 @@ def test_another_text_is_typed(live_page, until):
     page.locator(".run-title", has_text="7 tokens").wait_for()
     until(page, "location.hash.includes('text=what')")
     page.locator(".odds-list li", has_text="river").first.wait_for()
+    field.focus()  # what it says is the text that is shown, wherever the cursor is
     page.go_back()
     page.locator(".run-title", has_text=f"{len(WORDS)} tokens").wait_for()
     assert field.input_value() == TEXT
@@ -178,9 +179,16 @@ def test_without_a_text_one_is_asked_for(serve, new_page, noticed):
     field = page.get_by_label("A text for the model", exact=True).last
     assert field.get_attribute("placeholder") == "Type a text for planted (GPT2LMHeadModel) to read"
     assert page.locator(".run-columns .map-canvas:visible").count() == 0
+    assert field.evaluate("(one) => one === document.activeElement")
+    example = page.locator(".model-examples button").first
+    wanted = example.inner_text()
+    example.click()
+    settled(page)
+    assert field.input_value() == wanted
+    assert example.is_hidden()
     field.fill(TEXT)
     page.get_by_role("button", name="Read it").click()
-    settled(page)
+    page.locator(".run-title", has_text=f"{len(WORDS)} tokens").wait_for()
 
 
 def test_a_model_that_only_reads_says_so_and_shows_what_turned(serve, new_page, noticed):

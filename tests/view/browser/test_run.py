@@ -97,6 +97,20 @@ def test_the_text_stands_as_it_was_written_and_hostile_tokens_stay_text(run_page
     assert not re.search("[ĊĠ▁]", page.locator("main").inner_text())
 
 
+def test_tokens_are_named_and_listed_as_they_stand_in_the_text(run_page):
+    page = run_page()
+    names = page.evaluate("""async () => {
+      const { tokenContext, tokenName } = await import("/run/source.js");
+      const text = { segments: ["it", " was", " hung", "ry", ".\\n", "The", " dog"], names: {} };
+      return [text.segments.map((_, at) => tokenName(text, at)), tokenContext(text, 5, 2)];
+    }""")
+    assert names[0] == ["it", "was", "hung…", "…ry", ".", "The", "dog"]
+    assert names[1] == ["ry.\u00a0", "The", " dog"]
+    page.goto(page.url.split("#")[0] + "#map?row=12&layer=1&head=2")
+    heading = page.locator(".row-panel .panel-title", has_text="(12) looks at")
+    heading.wait_for()
+
+
 def test_it_opens_at_the_most_telling_head_and_a_row_that_has_a_choice(run_page, seen):
     page = run_page()
     first = seen.report().sorted("telling").rows[0]

@@ -1258,6 +1258,7 @@ interface LiveState {
   key: string;
   tried: Pick<ModelAnswer & { text: string }, "text" | "changed" | "next" | "same">[];
   pending: AbortController | null;
+  text: string; // of the address, as the field last showed it
 }
 
 // The map of a head.

@@ -19,6 +19,12 @@ import { servedRun, tokenName } from "./source.js";
 const PROGRESS_MS = 400; // between two looks at how far the model is
 const MAX_TRIED_RUNS = 6;
 const LENGTHS = [0, 10, 20, 50, 100, 200];
+// Texts whose heads are worth a look in nearly every model that knows English.
+const MODEL_TEXTS = [
+  "When Anna and Tom went to the market, Tom gave the flowers to",
+  "The keys to the old wooden cabinet in the hall",
+  "lamp river seven cloud stone. lamp river seven cloud",
+];
 const LEFT_BEHIND = { changes: null, row: null, key: null, at: null, rows: null, columns: null };
 
 // -> { field, outcome, read(), draw(), base, key, struck(), changedTokens(), close() }
@@ -26,7 +32,15 @@ const LEFT_BEHIND = { changes: null, row: null, key: null, at: null, rows: null,
 export function liveModel(view, again) {
   const { state, source } = view;
   /** @type {LiveState} */
-  const live = { about: null, answer: null, base: null, key: "", tried: [], pending: null };
+  const live = {
+    about: null,
+    answer: null,
+    base: null,
+    key: "",
+    tried: [],
+    pending: null,
+    text: "",
+  };
   const field = element("textarea", {
     class: "serif",
     id: "model-text",
@@ -49,6 +63,19 @@ export function liveModel(view, again) {
     element("div", { class: "model-row" }, run, lengthLabel, chatLabel),
     element("div", { class: "model-progress" }, progress, status),
   );
+  const examples = element(
+    "div",
+    { class: "model-examples", hidden: true },
+    element("span", { class: "small quiet" }, "or one of these:"),
+    MODEL_TEXTS.map((text) =>
+      element(
+        "button",
+        { type: "button", class: "link serif", on: { click: () => state.set({ text }, true) } },
+        text,
+      ),
+    ),
+  );
+  form.append(examples);
   const send = () => {
     const generate = Number(length.value) || null;
     const text = field.value === live.about?.text ? null : field.value;
@@ -101,7 +128,10 @@ export function liveModel(view, again) {
         .map((count) => element("option", { value: count, selected: count === generate }, count)),
     );
     chat.checked = state.get("chat") === "yes";
-    if (document.activeElement !== field) field.value = state.get("text", live.about?.text ?? "");
+    // What is being typed stays, unless the address names another text.
+    const text = state.get("text", live.about?.text ?? "");
+    if (text !== live.text) field.value = text;
+    live.text = text;
   };
 
   // How far the model is, while it runs.
@@ -139,9 +169,11 @@ export function liveModel(view, again) {
       await fill();
       const text = state.get("text", live.about?.text ?? "");
       outcome.hidden = !text;
+      examples.hidden = Boolean(text);
       if (!text) {
         replace(view.statement, "What does your model look at?");
         replace(view.about, "Type a text, and every head shows where it looks.");
+        field.focus({ preventScroll: true });
         return null;
       }
       live.pending?.abort();

@@ -199,7 +199,10 @@ function drawList(view, line) {
       },
       name,
     );
-  const name = element("b", { class: "serif" }, nameOf(view, side, position));
+  const name = [
+    element("b", { class: "serif" }, nameOf(view, side, position)),
+    hasText(view) && element("span", { class: "quiet" }, ` (${position.toLocaleString("en")})`),
+  ];
   const shift = isColumn ? part.query.offset : 0;
   list.show({
     line: shift ? { ...line, weights: shifted(line.weights, shift) } : line,
@@ -209,12 +212,7 @@ function drawList(view, line) {
     wholeName: !isColumn,
     heading: [
       step("‹", "The token before", position - 1),
-      element(
-        "span",
-        null,
-        isColumn ? ["Who looks at ", name] : [name, " looks at"],
-        hasText(view) && element("span", { class: "quiet" }, ` ${position.toLocaleString("en")}`),
-      ),
+      element("span", null, isColumn ? ["Who looks at ", name] : [name, " looks at"]),
       step("›", "The token after", position + 1),
     ],
   });

@@ -289,7 +289,7 @@ export function tokenName(text, at) {
   /** @param {number} one @param {number} other */
   const isJoined = (one, other) =>
     LETTER.test((text.segments[one] ?? "").slice(-1)) &&
-    LETTER.test((text.segments[other] ?? "")[0]);
+    LETTER.test((text.segments[other] ?? "").slice(0, 1));
   return `${isJoined(at - 1, at) ? "…" : ""}${name}${isJoined(at, at + 1) ? "…" : ""}`;
 }
 
@@ -311,9 +311,10 @@ export function tokenContext(text, at, tokens) {
   /** @param {number} from @param {number} to */
   const part = (from, to) =>
     text.segments.slice(Math.max(0, from), to).join("").replace(/\s+/g, " ");
-  const isApart = /^\s/.test(text.segments[at] ?? "");
+  const before = part(at - tokens, at);
+  const isApart = /\s$/.test(before) || /^\s/.test(text.segments[at] ?? "");
   return [
-    part(at - tokens, at) + (isApart ? "\u00a0" : ""),
+    before.trimEnd() + (isApart ? "\u00a0" : ""), // a plain blank at its end would not be drawn
     bareName(text, at),
     part(at + 1, at + 1 + tokens),
   ];
