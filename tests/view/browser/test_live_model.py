@@ -105,6 +105,17 @@ def test_a_round_of_experiments_gives_what_watch_gives(live_page, until):
     page.locator(f'{SHOWN} .struck[data-t="{seven}"]').wait_for()
 
 
+def test_the_head_that_is_switched_off_stays_chosen(live_page):
+    page = live_page()
+    about = page.locator(".run-about").inner_text()
+    assert about.startswith("Layer 1, head 0 ")  # its figures change with the run, it does not
+    page.get_by_role("button", name="Switch this head off").click()
+    page.locator(".odds-list.both").wait_for()
+    page.get_by_role("button", name="Switch this head on again").wait_for()
+    told = page.locator(".run-about", has_text="It is switched off.").inner_text()
+    assert told.startswith("Layer 1, head 0 ")
+
+
 def test_the_line_is_dragged_to_another_token(live_page):
     page = live_page(f"?layer=1&head=0&row={LAST}")
     foot = page.locator(".text-arcs .foot").bounding_box()
@@ -120,7 +131,11 @@ def test_the_line_is_dragged_to_another_token(live_page):
 def test_what_is_written_changes_with_a_head_and_what_was_written_stays_beneath(live_page, until):
     page = live_page("?generate=10&layer=1&head=0")
     written = page.locator(f"{SHOWN} .t.written").all_text_contents()
-    assert written[:3] == ["seven", "nine", "four"]
+    assert [word.strip() for word in written[:3]] == ["seven", "nine", "four"]
+    assert len(written) == 10
+    page.locator(".next-tokens h2", has_text="After your text comes").wait_for()
+    lengths = page.get_by_label("How many tokens to write").locator("option").all_inner_texts()
+    assert lengths == ["0", "10", "20", "50"]  # of 64 that the model can read
     assert page.locator(f"{SHOWN} .asking").get_attribute("data-t") == str(LAST)
     page.get_by_role("button", name="Switch this head off").click()
     page.locator(".former", has_text="before:").wait_for()

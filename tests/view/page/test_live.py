@@ -93,9 +93,9 @@ def test_what_is_written_and_what_was_written_before(live):
     text = live.run(plain["run"]).texts[0]
     start = plain["written"]["start"]
     assert start == len(TEXT.split())
-    assert text.tokens[start:] == ("seven", "nine", "four")  # the last token has no row
+    assert text.tokens[start:] == ("seven", "nine", "four", ".")  # all that were asked for
     changed = live.read(Request(TEXT, generate=4, changes=(INDUCTION,)), Stop())
-    assert [word.strip() for word, _ in changed["former"]] == ["seven", "nine", "four"]
+    assert [word.strip() for word, _ in changed["former"]] == ["seven", "nine", "four", "."]
     assert any(is_gone for _, is_gone in changed["former"])
     assert changed["written"]["differing"]
     assert min(changed["written"]["differing"]) >= start
@@ -132,7 +132,8 @@ def test_progress_counts_layers(live, monkeypatch):
                                      step(self))
     )  # fmt: skip
     live.read(Request(TEXT, generate=3), Stop())
-    assert counted == [(done, 6) for done in range(1, 7)]  # two layers, three calls
+    # Two layers, four calls: that of the text, and one for each token that was written.
+    assert counted == [(done, 8) for done in range(1, 9)]
 
 
 def test_a_model_that_only_reads_shows_what_turned():

@@ -163,7 +163,9 @@ class LiveModel:
     def _run(self, request: Request, stop: Stop, doing: str) -> ModelRun:
         from regard.watcher.files.model_folder import run_text
 
-        calls = max(1, request.generate)
+        # A model does not read the last token that it writes: one more, and all are in the text.
+        generate = request.generate + 1 if request.generate else 0
+        calls = max(1, generate)
         self.progress = progress = Progress(doing, 0, calls * self.loaded.layers)
 
         def step(_: Any) -> None:
@@ -172,7 +174,7 @@ class LiveModel:
 
         try:
             made = run_text(
-                self.loaded, request.text, request.generate, chat=request.chat,
+                self.loaded, request.text, generate, chat=request.chat,
                 changed=request.applied, keep="auto", progress=step,
             )  # fmt: skip
         finally:

@@ -121,9 +121,10 @@ export function liveModel(view, again) {
       field.placeholder = `Type a text for ${name} (${kind}) to read`;
     }
     const generate = state.number("generate", 0);
+    const most = live.about?.most ?? Infinity;
     replace(
       length,
-      [...new Set([...LENGTHS, generate])]
+      [...new Set([...LENGTHS.filter((count) => count < most - 1), generate])]
         .sort((one, other) => one - other)
         .map((count) => element("option", { value: count, selected: count === generate }, count)),
     );
@@ -332,13 +333,14 @@ function redirectRow(view, target, about) {
   return sceneButton(told, watched(about), () => state.set(redirection(view, target), true), false);
 }
 
-// The address in which the chosen token looks at another, in place of an earlier redirection.
+// The address in which the chosen token looks at another, in place of an earlier redirection. As
+// with every change, head and row stay: in the changed run another head may be the most telling.
 /** @param {RunView} view @param {number} to */
 function redirection({ state, choice, row, part }, to) {
   const others = readChanges(state.get("changes")).filter(({ change }) => change !== "redirect");
   /** @type {Change} */
   const change = { change: "redirect", word: (row ?? 0) + part.query.offset, to, ...choice };
-  return { changes: writeChanges([...others, change]), row };
+  return { changes: writeChanges([...others, change]), row, ...choice };
 }
 
 /** @param {RunView} view @param {ModelAbout | null} about */
@@ -355,13 +357,13 @@ function ablateHead({ state, choice, row }, about) {
       : about?.writes
         ? "does the text notice?"
         : "do the vectors notice?",
-    () => state.set({ changes, row }, true),
+    () => state.set({ changes, row, ...choice }, true),
     isOff,
   );
 }
 
 /** @param {RunView} view @param {number} token */
-function strikeToken({ state, texts, part, row }, token) {
+function strikeToken({ state, texts, part, row, choice }, token) {
   /** @type {Change} */
   const change = { change: "knock_out", word: token };
   const text = state.get("changes");
@@ -373,7 +375,7 @@ function strikeToken({ state, texts, part, row }, token) {
   return sceneButton(
     prose(isStruck ? `Let others look at ${name}` : `Strike ${name} out`),
     isStruck ? "take the change back" : "hide it from the rest",
-    () => state.set({ changes, row }, true),
+    () => state.set({ changes, row, ...choice }, true),
     isStruck,
   );
 }
@@ -381,17 +383,18 @@ function strikeToken({ state, texts, part, row }, token) {
 // The outcome.
 
 /** @param {ModelAnswer} answer @param {ModelAbout | null} about */
-function outcomeTitle({ changed, same, next }, about) {
+function outcomeTitle({ changed, same, next, former }, about) {
+  const nextName = former.length ? "After your text comes" : "Next comes";
   if (!changed.length)
     return next.length
-      ? element("h2", { class: "panel-title" }, "Next comes")
+      ? element("h2", { class: "panel-title" }, nextName)
       : element(
           "p",
           { class: "small quiet" },
           `${about?.kind ?? "This model"} only reads: it has no next token. A change shows in ` +
             "its vectors, and in the heads above it.",
         );
-  const what = next.length ? "Next comes" : "Its vectors";
+  const what = next.length ? nextName : "Its vectors";
   const told = same ? "not one bit changed" : next.length ? "before and after" : "turned by";
   return element(
     "h2",

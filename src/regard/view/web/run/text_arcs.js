@@ -84,11 +84,11 @@ export function textArcs(handlers) {
     };
   }
 
-  // Above the first line of text there is room over a line, elsewhere on it.
+  // Above the first line of text there is room over a line, elsewhere beneath it.
   /** @param {ReturnType<typeof target>[0]} goal */
   function label({ apex, weight }) {
     if (weight < LABELLED_SHARE) return [];
-    const y = apex.y < FIRST_LINE_PIXELS ? apex.y - 8 : apex.y + 5;
+    const y = apex.y < FIRST_LINE_PIXELS ? apex.y - 8 : apex.y + 11;
     return [svgElement("text", { x: apex.x, y, "text-anchor": "middle" }, percent(weight))];
   }
 
