@@ -34,7 +34,8 @@ FAULTS = """() => {
       const { overflowX, overflowY, position } = getComputedStyle(one);
       if (position === "sticky" || position === "fixed") return true;
       const frame = one.getBoundingClientRect();
-      const beyond = box.right > frame.right + 1 || box.bottom > frame.bottom + 1;
+      const beyond =
+        box.left < frame.left - 1 || box.right > frame.right + 1 || box.bottom > frame.bottom + 1;
       if (beyond && (overflowX !== "visible" || overflowY !== "visible")) return true;
     }
     return false;

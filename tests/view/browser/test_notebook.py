@@ -81,7 +81,7 @@ def test_the_frame_is_shut(readings):
     assert 'sandbox="allow-scripts allow-modals allow-downloads"' in cell
     assert "allow-same-origin" not in cell
     # A notebook keeps every output: two hundred of them should still be a file one can open.
-    assert len(cell) < 250_000
+    assert len(cell) < 160_000
 
 
 def test_without_scripts_the_text_remains(readings):

@@ -15,6 +15,7 @@ from regard.errors import ArgumentError
 from regard.textbook.stages import softmax
 from regard.transformer.model import Transformer
 from regard.view.page.embed import (
+    VIEW_MODULES,
     Blobs,
     Form,
     Tables,
@@ -84,6 +85,20 @@ def test_modules_come_after_what_they_need():
     for name in order:
         needed = module_imports(name, MODULES[name])
         assert all(order.index(other) < order.index(name) for other in needed), name
+
+
+def test_a_page_has_the_scripts_of_its_views_alone():
+    """The table of views is that of app.js, and what a page does not show is not in it."""
+    views = re.search(r"const VIEWS = \{(.*?)\};", MODULES["app.js"], re.DOTALL)[1]
+    assert re.findall(r"(\w+): \[\"\w+\", (\w+)\]", views) == [
+        (view, show) for view, (_, show) in VIEW_MODULES.items()
+    ]
+    for module, show in VIEW_MODULES.values():
+        assert f'import {{ {show} }} from "./{module}";' in MODULES["app.js"]
+    page = page_with({"views": ["learn"], "address": "#learn"}, Blobs())
+    assert "async function showLearn(root" in page
+    assert page.count("This page does not hold this view.") == len(VIEW_MODULES) - 1
+    assert "/api/model/read" not in page
 
 
 def test_nothing_but_its_own_script_and_style_may_run(page):

@@ -368,6 +368,18 @@ def _note(form: Form, left_out: float) -> str:
 
 
 ENTRY = "lib/embedded.js"
+# Of each view the module that web/app.js imports, and its function.
+VIEW_MODULES = {
+    "read": ("read/read.js", "showRead"),
+    "steps": ("steps/steps.js", "showSteps"),
+    "map": ("run/run.js", "showRun"),
+    "learn": ("learn/learn.js", "showLearn"),
+    "training": ("monitor/monitor.js", "showTraining"),
+}
+NOT_HELD = "This page does not hold this view."
+NO_MODEL = {
+    "run/live.js": "export function liveModel() {\nreturn null;\n}\n"
+}  # only a server has one
 
 
 def offline_page(
@@ -439,7 +451,7 @@ def page_with(data: Mapping[str, Any], blobs: Blobs, *, fonts: bool = True) -> s
     return single_file(
         web_files()["page.html"],
         style=page_style(fonts=fonts),
-        script=_script(),
+        script=_script(tuple(data["views"])),
         blocks=[
             json_block("embedded", {"version": __version__, **data}),
             text_block("numbers", blobs.text),
@@ -449,8 +461,14 @@ def page_with(data: Mapping[str, Any], blobs: Blobs, *, fonts: bool = True) -> s
 
 
 @cache
-def _script() -> str:
-    return bundle(web_files(), ENTRY)
+def _script(views: tuple[str, ...]) -> str:
+    """The script of a page with these views: what the others need is left out."""
+    left_out = {
+        module: f'export async function {show}() {{\nthrow new Error("{NOT_HELD}");\n}}\n'
+        for view, (module, show) in VIEW_MODULES.items()
+        if view not in views
+    }
+    return bundle(web_files() | left_out | NO_MODEL, ENTRY)
 
 
 def survey_page(survey: Survey) -> str:

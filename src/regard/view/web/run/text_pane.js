@@ -12,6 +12,7 @@ const MAX_BLOCK_TOKENS = 1200; // a longer line is cut at a blank
 const MIN_SHADE = 0.0016; // of the largest weight: the first step of the scale
 const MAX_PASSES = 4; // of drawing and measuring
 const LARGE = { tokens: 64, characters: 280, lines: 3 }; // up to here a text has large letters
+const LETTER_CLASSES = [["large"], ["large", "snug"], []];
 
 // handlers: point(token or null), choose(token, event), moved(first, last) tokens in sight,
 // key(event), drop(token) where the line of the chosen token may be dragged elsewhere.
@@ -183,12 +184,13 @@ function blockText({ text, starts, offsets }, block) {
 /** @param {TextState} pane @param {number} [top] */
 function relayout(pane, top = pane.seen[0]) {
   const { root, frame } = pane;
-  frame.classList.toggle("large", isShort(pane.text));
-  layOut(pane, top);
-  // Large letters that do not fit are small ones.
-  if (!frame.classList.contains("large") || root.scrollHeight <= root.clientHeight + 4) return;
-  frame.classList.remove("large");
-  layOut(pane, top);
+  // Large letters that do not fit are smaller ones.
+  for (const size of isShort(pane.text) ? LETTER_CLASSES : LETTER_CLASSES.slice(-1)) {
+    frame.classList.remove(...LETTER_CLASSES.flat());
+    frame.classList.add(...size);
+    layOut(pane, top);
+    if (root.scrollHeight <= root.clientHeight + 4) return;
+  }
 }
 
 /** @param {TextState} pane @param {number} top */
