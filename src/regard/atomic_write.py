@@ -83,9 +83,9 @@ def check_writable(path: str | Path) -> None:
 
     Examples
     --------
-    >>> check_writable("/nowhere/report.html")
+    >>> check_writable("absent/report.html")
     Traceback (most recent call last):
-    regard.errors.FileError: /nowhere/report.html cannot be written: its folder does not exist. \
+    regard.errors.FileError: absent/report.html cannot be written: its folder does not exist. \
 Make the folder, or choose another path.
     """
     target = _target(path)
