@@ -231,6 +231,7 @@ def test_a_hostile_header_is_refused_with_one_sentence(tmp_path):
         (("layers", 1, "keys"), "many", "must not have 'many' as layers[1].keys"),
         (("spans",), None, "must have a list as spans, got None"),
         (("parts",), [], "must have an object as parts, got []"),
+        (("layers",), [], "must have at least one layer, got []"),
         (("sentences",), 10**30, f"must not have {10**30} as sentences"),
     ],
     ids=str,
