@@ -233,6 +233,7 @@ def test_a_hostile_header_is_refused_with_one_sentence(tmp_path):
         (("parts",), [], "must have an object as parts, got []"),
         (("layers",), [], "must have at least one layer, got []"),
         (("sentences",), 10**30, f"must not have {10**30} as sentences"),
+        (("sentences",), 0, "must not have 0 as sentences"),
     ],
     ids=str,
 )

@@ -110,7 +110,7 @@ ANY_SIZE, ANY_INTEGER, NUMBER = range(2**63), range(-(2**62), 2**63), "a number"
 SIZES = [ANY_SIZE]
 # Lists have one kind of entries, and a dict with the key '*' one kind of values. '?' is optional.
 HEADER_FIELDS: dict[str, Any] = {
-    "sentences": ANY_SIZE,
+    "sentences": range(1, 2**63),
     "layers": [
         {
             "part": str,
