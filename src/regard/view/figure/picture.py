@@ -117,7 +117,7 @@ class Picture:
             if ending == ".pdf" and not is_installed():
                 return to_pdf(self.drawing, mm)
             return draw_bytes(self.drawing, ending[1:], mm)
-        return self._text(ending, mm).encode()
+        return self._text(ending, mm).encode("utf-8", "backslashreplace")
 
     def _text(self, ending: str, mm: float | None) -> str:
         if ending == ".html":
