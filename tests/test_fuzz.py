@@ -44,13 +44,14 @@ def things(tmp_path_factory):
     seen.save(folder / "run.regard")
     regard.observe(X, X, X, map=4).save(folder / "observed.regard", query_and_key=True)
     training = Training(Model())
-    with regard.monitor(training.model, every=1, to=folder / "training"):
+    with regard.monitor(training.model, every=1, to=folder / "training") as monitor:
         training.step()
     files = [folder / "run.regard", folder / "observed.regard"]
     return {
         "owners": [
             seen, seen[0], block, reading, reading.ablate(0, 1), reading.steps(0, 0),
-            reading.observe(0), regard.observe(X, X, X),
+            reading.observe(0), regard.observe(X, X, X), reading.picture(), seen.report(), monitor,
+            monitor.last, monitor.history(),
         ],
         "answers": all_answers(Sources(Readings(small), files, [folder / "training"])),
         "run": files[0].read_bytes(),
@@ -64,7 +65,7 @@ ODD = (
 )  # fmt: skip
 FUNCTIONS = (
     regard.attention, regard.observe, regard.observe_from_logsumexp, regard.self_attention,
-    regard.merge, regard.load, regard.load_model, regard.watch,
+    regard.merge, regard.load, regard.load_model, regard.watch, regard.monitor,
 )  # fmt: skip
 FITTING = {
     "query": X, "key": X, "value": X, "logsumexp": np.zeros((2, 9)), "x": np.eye(3), "word": "it",
@@ -206,6 +207,7 @@ CHECKS = {
 
 
 @pytest.mark.parametrize(("kind", "start"), batches(CHECKS))
-def test_random_cases(tmp_path, things, kind, start):
+def test_random_cases(tmp_path, things, kind, start, monkeypatch):
+    monkeypatch.chdir(tmp_path)  # a name without a folder is a file, or a folder, here
     check, _ = CHECKS[kind]
     run_batch(kind, start, lambda random: check(random, tmp_path / "x.regard", things))

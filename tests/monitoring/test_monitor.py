@@ -20,7 +20,7 @@ from tests.helpers.small_training import (
 )
 
 import regard
-from regard.errors import ArgumentError
+from regard.errors import ArgumentError, FileError
 from regard.monitoring.alerts import AlertError
 
 
@@ -109,6 +109,9 @@ def test_the_loss_is_taken_from_the_output_or_logged():
         model(batch())["loss"].backward()
         monitor.log(loss=2.5)
         optimizer.step()
+        monitor.log(loss=3)
+        with pytest.raises(ArgumentError, match="loss must be a number or a tensor, got 'x'"):
+            monitor.log(loss="x")
     assert seen[0].loss == pytest.approx(loss.item())
     assert seen[1].loss == 2.5
 
@@ -454,6 +457,8 @@ def test_an_interrupted_forward_leaves_nothing_behind():
     [
         ({"every": 0}, "every must be a whole number from 1 up, got 0"),
         ({"rows": 1.5}, "rows must be a whole number from 1 up, got 1.5"),
+        ({"seed": -1}, "seed must be a whole number from 0 up, got -1"),
+        ({"step": "last"}, "step must be a whole number from 0 up, got 'last'"),
         ({"on_alert": "shout"}, "on_alert must be 'print', 'log', 'raise' or a function"),
         ({"on_error": "print"}, "on_error must be 'log' or 'raise'"),
         ({"to": 3}, "to must be a folder, a SummaryWriter"),
@@ -463,6 +468,11 @@ def test_an_interrupted_forward_leaves_nothing_behind():
 def test_bad_arguments_are_named(options, sentence):
     with pytest.raises(ArgumentError, match=sentence):
         regard.monitor(Model(), **options)
+
+
+def test_a_folder_must_have_a_name_that_can_be():
+    with pytest.raises(FileError, match="must be a folder to write to: embedded null"):
+        regard.monitor(Model(), to="a\0b")
 
 
 def test_a_model_must_be_a_module():

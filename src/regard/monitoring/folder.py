@@ -23,6 +23,7 @@ from typing import Any
 
 import numpy as np
 
+from regard.arguments import named_arguments
 from regard.atomic_write import write_text
 from regard.errors import ArgumentError, FileError
 from regard.monitoring.health import MEASURES
@@ -67,6 +68,12 @@ class About:
         """The first head of each layer among those of all, and their number."""
         return [0, *np.cumsum([layer.heads for layer in self.layers]).tolist()]
 
+    def heads_of(self, index: int) -> slice:
+        """The heads of a layer among those of all, by its place in ``layers``."""
+        if not 0 <= index < len(self.layers):
+            raise ArgumentError(f"index must be 0-{len(self.layers) - 1}, got {index!r}.")
+        return slice(*self.starts[index : index + 2])
+
     @property
     def observed_type(self) -> np.dtype[Any]:
         return np.dtype([("step", "<i8"), ("measures", "<f4", (len(self.measures), self.heads))])
@@ -99,8 +106,9 @@ class FolderWriter:
         self.folder = Path(folder)
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise FileError(f"{folder} must be a folder to write to: {error.strerror}.") from None
+        except (OSError, ValueError) as error:
+            reason = getattr(error, "strerror", error)
+            raise FileError(f"{folder} must be a folder to write to: {reason}.") from None
         self.about = About.read(folder) if (self.folder / ABOUT).exists() else None
         self._files: dict[str, int] = {}
 
@@ -183,6 +191,7 @@ def _last_of_each(records: Array) -> Array:
     return records[len(records) - 1 - at]
 
 
+@named_arguments
 @dataclass(frozen=True)
 class History:
     """A monitored training: measures over steps, losses, bounds and events.
@@ -218,8 +227,7 @@ class History:
 
     def layer(self, measure: str, index: int) -> Array:
         """A measure of the heads of one layer, by its place in ``about.layers``."""
-        starts = self.about.starts
-        return self[measure][:, starts[index] : starts[index + 1]]
+        return self[measure][:, self.about.heads_of(index)]
 
     def curve(self, measure: str, layer: int, head: int, part: str | None = None) -> Array:
         """A measure of one head over the observed steps."""

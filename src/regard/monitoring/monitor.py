@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import numpy as np
 
-from regard.arguments import suggest_keywords
+from regard.arguments import named_arguments, suggest_keywords
 from regard.errors import ArgumentError, count
 from regard.monitoring.alerts import Alert, AlertError, AlertRules, Thresholds
 from regard.monitoring.certificate import (
@@ -102,7 +102,8 @@ def monitor(
     [(0, [1.0, 1.0]), (1, [1.0, 1.0])]
     """
     need_extra("monitoring a training", ("torch",))
-    _check_arguments(model, every, rows, on_alert, on_error)
+    _check_numbers(every, rows, seed, step)
+    _check_arguments(model, on_alert, on_error)
     writers = [writer_to(x) for x in _several(to)]
     rules = Thresholds(threshold, growth, entropy, silent)
     options = MonitorOptions(
@@ -117,15 +118,19 @@ def _several(to: Any) -> list[Any]:
     return list(to) if isinstance(to, list | tuple) else [to]
 
 
-def _check_arguments(model: Any, every: Any, rows: Any, on_alert: Any, on_error: Any) -> None:
+def _check_numbers(every: Any, rows: Any, seed: Any, step: Any) -> None:
+    least = {"every": (every, 1), "rows": (rows, 1), "seed": (seed, 0), "step": (step, 0)}
+    for name, (number, first) in least.items():
+        whole = isinstance(number, int) and not isinstance(number, bool) and number >= first
+        if not whole and (number is not None or name in ("every", "seed")):
+            raise ArgumentError(f"{name} must be a whole number from {first} up, got {number!r}.")
+
+
+def _check_arguments(model: Any, on_alert: Any, on_error: Any) -> None:
     import torch
 
     if not isinstance(model, torch.nn.Module):
         raise ArgumentError(f"model must be a torch.nn.Module, got {type(model).__name__}.")
-    for name, number in (("every", every), ("rows", rows)):
-        whole = isinstance(number, int) and not isinstance(number, bool) and number > 0
-        if not whole and not (name == "rows" and number is None):
-            raise ArgumentError(f"{name} must be a whole number from 1 up, got {number!r}.")
     if not callable(on_alert) and on_alert not in ON_ALERT:
         raise ArgumentError(
             f"on_alert must be 'print', 'log', 'raise' or a function, got {on_alert!r}."
@@ -173,6 +178,7 @@ def _guarded(method: Method) -> Method:
     return cast("Method", call)
 
 
+@named_arguments
 class Monitor(AbstractContextManager["Monitor"]):
     """A training under observation; made by ``regard.monitor``, ended by ``close``.
 
@@ -706,7 +712,11 @@ class Monitor(AbstractContextManager["Monitor"]):
         """Log the loss of the current step; that of a model which returns one is taken anyway."""
         import torch
 
-        self._state.losses = [torch.as_tensor(loss).detach().mean()]
+        try:
+            number = torch.as_tensor(loss).detach().double().mean()
+        except (TypeError, ValueError, RuntimeError):
+            raise ArgumentError(f"loss must be a number or a tensor, got {loss!r:.200}.") from None
+        self._state.losses = [number]
 
     def history(self) -> History:
         """The training so far, from its folder."""
