@@ -156,7 +156,7 @@ def _problem(
         kind = _evaluated(parameter.annotation, function)
         several = parameter.kind is parameter.VAR_POSITIONAL
         for one in value if several else (value,):
-            if not _fits(one, kind):
+            if not fits(one, kind):
                 return f"{name} must be {_described(kind)}, got {one!r:.200}."
             takes_path = Path in (kind, *get_args(kind)) and isinstance(one, str | Path)
             if takes_path and not _is_name(one):
@@ -173,23 +173,24 @@ def _evaluated(annotation: Any, function: Callable[..., Any]) -> Any:
         return Any
 
 
-def _fits(value: Any, kind: Any) -> bool:
+def fits(value: Any, kind: Any) -> bool:
+    """Whether a value is of the kind that an annotation names."""
     origin, inner = get_origin(kind), get_args(kind)
     if origin in (Union, types.UnionType):
-        return any(_fits(value, one) for one in inner)
+        return any(fits(value, one) for one in inner)
     if origin is Literal:
         return any(value is one or (isinstance(value, str) and value == one) for one in inner)
     if origin is tuple and inner[-1:] != (...,):
         pair = isinstance(value, tuple | list) and len(value) == len(inner)
-        return pair and all(map(_fits, value, inner))
+        return pair and all(map(fits, value, inner))
     if origin is not None and issubclass(origin, Mapping):
-        return isinstance(value, Mapping) and all(_fits(x, inner[-1]) for x in value.values())
+        return isinstance(value, Mapping) and all(fits(x, inner[-1]) for x in value.values())
     if origin is not None and issubclass(origin, Iterable):
         several = isinstance(value, tuple if origin is tuple else Iterable)
         one = isinstance(value, str | bytes | Mapping) or getattr(value, "shape", 1) == ()
         if one or not several:
             return False
-        return not isinstance(value, Collection) or all(_fits(x, inner[0]) for x in value)
+        return not isinstance(value, Collection) or all(fits(x, inner[0]) for x in value)
     kind = type(None) if kind is None else origin or kind
     if kind is Any or not isinstance(kind, type) or is_typeddict(kind):
         return True

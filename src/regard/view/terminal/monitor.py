@@ -45,6 +45,8 @@ def _about(history: History) -> str:
     )
     if len(history.all_steps):
         text += f" Steps {history.all_steps[0]:,} to {history.all_steps[-1]:,}."
+    if history.damaged:
+        text += f" Left out: {count(history.damaged, 'damaged record')}."
     return text
 
 
