@@ -39,48 +39,6 @@ def run(model, steps=3, **options):
     return [torch.stack(losses), *gradients(model), *(x.detach() for x in model.parameters())]
 
 
-@pytest.fixture
-def deterministic():
-    torch.use_deterministic_algorithms(True)
-    yield
-    torch.use_deterministic_algorithms(False)
-
-
-@pytest.mark.parametrize("attention", [None, HandwrittenAttention], ids=["fused", "by hand"])
-@pytest.mark.parametrize(
-    "options",
-    [
-        {"every": 50},
-        {"every": 1},
-        {"every": 1, "rows": 3},
-        {"every": 2, "threshold": 1e-3, "on_alert": "log"},
-        {"every": 1, "probe": batch(9)},
-    ],
-    ids=str,
-)
-def test_loss_gradients_and_weights_are_equal_to_the_bit(attention, options, deterministic):
-    made = Model() if attention is None else Model(attention)
-    plain = run(copy.deepcopy(made))
-    watched = run(made, **options)
-    assert all(torch.equal(a, b) for a, b in zip(plain, watched, strict=True))
-
-
-def test_dropout_draws_the_same_numbers_beside_a_probe():
-    def trained(**options):
-        torch.manual_seed(3)
-        model = torch.nn.TransformerEncoderLayer(8, 2, 16, dropout=0.5, batch_first=True)
-        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
-        if options:
-            regard.monitor(model, on_error="raise", **options)
-        for _ in range(3):
-            model(torch.ones(1, 4, 8)).square().mean().backward()
-            optimizer.step()
-        return [x.detach() for x in model.parameters()]
-
-    plain, probed = trained(), trained(every=1, probe=torch.ones(1, 4, 8))
-    assert all(torch.equal(a, b) for a, b in zip(plain, probed, strict=True))
-
-
 def test_only_every_so_many_steps_are_observed_and_every_step_is_bounded(tmp_path):
     training = Training(Model())
     with regard.monitor(training.model, every=3, to=tmp_path / "run", on_error="raise") as monitor:
