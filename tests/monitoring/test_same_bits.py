@@ -22,9 +22,9 @@ from torch.nn.functional import scaled_dot_product_attention
 from torch.utils.checkpoint import checkpoint
 
 import regard
-from regard.engine import tensors
 from regard.engine.gpu import health
 from regard.monitoring import certificate
+from regard.monitoring import health as measures
 
 
 class MathAttention(Attention):
@@ -172,7 +172,7 @@ def test_the_kernels_of_a_gpu_write_nothing_but_their_own(attention, options, mo
         kernel = getattr(health, name)
         counted = lambda *x, kernel=kernel, **y: started.append(1) or kernel(*x, **y)  # noqa: E731
         monkeypatch.setattr(health, name, counted)
-    for module in (tensors, certificate):
+    for module in (measures, certificate):
         monkeypatch.setattr(module, "in_host_memory", lambda tensor: False)
     watched = trained(attention, "plain", OPTIONS[options])
     assert started

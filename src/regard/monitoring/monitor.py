@@ -349,7 +349,7 @@ class Monitor(AbstractContextManager["Monitor"]):
         sums = head_sums(event, rows, cross=layer_key.part == "cross")
         self._state.sums[layer_key] = sums.merged(self._state.sums.get(layer_key))
         if event.weights is None:
-            self._bound(layer_key, event)
+            self._bound(layer_key, event, sums.maxima[:, 0] if rows is None else None)
         else:
             self._by_hand.add(layer_key)
             self._state.by_hand.append(layer_key)
@@ -371,7 +371,10 @@ class Monitor(AbstractContextManager["Monitor"]):
         if layer_key is not None and wanted:
             self._bound(layer_key, event)
 
-    def _bound(self, layer_key: LayerKey, event: AttentionEvent) -> None:
+    def _bound(
+        self, layer_key: LayerKey, event: AttentionEvent, highest_h: torch.Tensor | None = None
+    ) -> None:
+        """Join the bound of an attention, and exact scores: ``highest_h`` where they are known."""
         import torch
 
         bound_h = bound(event, self._live(event.mask))
@@ -379,7 +382,9 @@ class Monitor(AbstractContextManager["Monitor"]):
         if bound_h is None or (self._layers and len(bound_h) != self._layers[layer_key].heads):
             return
         before, exact = state.bounds.get(layer_key, (None, None))
-        if limit is not None and self._may_exceed(layer_key, limit, bound_h.device):
+        if highest_h is not None:
+            exact = _larger(exact, highest_h.to(bound_h))
+        elif limit is not None and self._may_exceed(layer_key, limit, bound_h.device):
             exact = torch.full_like(bound_h, -torch.inf) if exact is None else exact
             join_exact(event, bound_h, exact, limit)
         if before is not None:
