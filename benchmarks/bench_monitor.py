@@ -297,7 +297,7 @@ def reference(event: Any, heads: int = 4) -> dict[str, np.ndarray]:
             entropy = torch.special.entr(weights).sum(-1)
             facts = {
                 "score": scores.amax(-1), "bound": total, "entropy": entropy,
-                "min_entropy": entropy, "entropy_share": entropy[1:] / visible[1:].log(),
+                "min_entropy": entropy[1:], "entropy_share": entropy[1:] / visible[1:].log(),
                 "largest_weight": weights.amax(-1), "first": weights[:, 0],
                 "self": weights.diagonal(), "effective_keys": entropy.exp(),
                 "query_norm": query[sentence, head].double().norm(dim=-1),

@@ -50,6 +50,13 @@ def test_every_measure_equals_its_definition(times):
         np.testing.assert_allclose(health[name], numbers, rtol=rtol, atol=atol, err_msg=name)
 
 
+def test_of_queries_that_see_one_key_there_is_no_smallest_entropy():
+    maxima, sums = np.full((1, 3), -np.inf), np.zeros((1, len(health.SUMS)))
+    assert np.isnan(health.measures(sums, maxima)["min_entropy"]).all()
+    alone = AttentionEvent(torch.ones(1, 1, 1, 4), torch.ones(1, 1, 1, 4), causal=True)
+    assert health.head_sums(alone, None).maxima[0, 1] == -torch.inf
+
+
 def test_measures_of_attention_written_by_hand():
     training = Training(Model(HandwrittenAttention))
     expected = reference(training.model, batch())

@@ -32,7 +32,7 @@ MEASURES = {
     "score": "largest score before softmax",
     "bound": "largest log-sum-exp: no score of the head is above it",
     "entropy": "mean entropy of a query's weights, in nats",
-    "min_entropy": "smallest entropy of a query's weights, in nats",
+    "min_entropy": "smallest entropy of a query that sees several keys, in nats",
     "entropy_share": "mean entropy as a share of its maximum, the log of the visible keys",
     "largest_weight": "mean of a query's largest weight",
     "first": "mean weight on the first key",
@@ -84,11 +84,12 @@ def measures(sums: Array, maxima: Array) -> dict[str, Array]:
     found = {
         "score": largest["score"],
         "bound": largest["logsumexp"],
-        "min_entropy": -largest["minus_entropy"],
+        "min_entropy": largest["minus_entropy"],
         **means,
     }
-    infinite = {name: np.where(found[name] == -np.inf, np.nan, found[name]) for name in found}
-    return {name: infinite[name] for name in MEASURES}
+    known = {name: np.where(x == -np.inf, np.nan, x) for name, x in found.items()}
+    known["min_entropy"] = -known["min_entropy"]
+    return {name: known[name] for name in MEASURES}
 
 
 def head_sums(event: AttentionEvent, rows: torch.Tensor | None, cross: bool = False) -> HeadSums:
@@ -381,7 +382,7 @@ class _Rows:
             self.total(ones, several), self.total(self.largest), *at_keys_h3.unbind(dim=1),
             self.total(self.entropy.exp()), self.total(self.norm),
         ]  # fmt: skip
-        smallest = (-self.entropy).masked_fill(self.dead, -math.inf)
+        smallest = (-self.entropy).masked_fill(~several, -math.inf)
         maxima = [
             x.amax(dim=-1).view(-1, x.shape[-2]).amax(dim=0).double()
             for x in (self.highest, smallest)
