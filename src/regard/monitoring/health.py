@@ -43,6 +43,22 @@ MEASURES = {
     "key_norm": "mean norm of a key",
     "output_norm": "mean norm of the head's output for a query",
 }
+# What to look for in a picture of it.
+ADVICE = {
+    "score": "Steady growth is the danger sign; QK-clip acts at 100.",
+    "bound": "Known at every step, at no cost; the score lies between it and the log of the keys "
+    "below it.",
+    "entropy": "Low: few keys share the weight. A sudden fall over many heads is a collapse.",
+    "min_entropy": "0: at least one query looks at a single key.",
+    "entropy_share": "1: attention is even; 0: all of it is on one key. A fall to near 0 is a "
+    "collapse.",
+    "largest_weight": "1: every query looks at a single key.",
+    "first": "Near 1: the head rests on the first token, as many do in large models.",
+    "previous": "Near 1: the head looks at the token before, as heads of early layers often do.",
+    "query_norm": "Scores grow with the norms of queries and keys.",
+    "key_norm": "Scores grow with the norms of queries and keys.",
+    "output_norm": "Near 0 beside the other heads of its layer: the head writes nothing.",
+}
 # Sum and count of each mean.
 MEANS = {
     "entropy": "rows", "entropy_share": "share_rows", "largest_weight": "rows", "first": "rows",
