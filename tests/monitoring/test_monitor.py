@@ -311,6 +311,32 @@ def test_a_compiled_model_is_seen_by_a_probe():
     np.testing.assert_allclose(seen[1]["entropy"], expected, rtol=64 * 2**-24)
 
 
+def test_two_optimizers_of_a_model_are_no_reason_for_a_note():
+    model = Model()
+    first, *others = model.parameters()
+    optimizers = [torch.optim.SGD([first], lr=0.1), torch.optim.Adam(others)]
+    with regard.monitor(model, every=1, on_error="raise") as monitor:
+        for _ in range(3):
+            loss_of(model, batch()).backward()
+            for optimizer in optimizers:
+                optimizer.step()
+    assert monitor.step == 3
+    assert monitor.notes == []
+
+
+def test_a_model_without_attention_is_said_to_have_none():
+    model = torch.nn.Linear(4, 4)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    with regard.monitor(model, every=1, on_error="raise") as monitor:
+        for _ in range(3):
+            model(torch.ones(1, 4)).sum().backward()
+            optimizer.step()
+    assert monitor.notes == [
+        "no attention was seen in a forward of the model: no fused kernel of attention, and no "
+        "softmax whose result is multiplied by values."
+    ]
+
+
 def test_a_wrapped_model_is_seen_by_its_own_paths():
     class Wrapper(torch.nn.Module):
         def __init__(self, module):

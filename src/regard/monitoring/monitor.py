@@ -221,6 +221,8 @@ class Monitor(AbstractContextManager["Monitor"]):
         self._block: ExitStack | None = None
         self._hooks = AttentionHooks(self._certify)
         self._optimizers: weakref.WeakKeyDictionary[Any, bool] = weakref.WeakKeyDictionary()
+        self._forwards = self._forwards_ended = 0  # seen, and of these in steps that have ended
+        self._forwards_before: weakref.WeakKeyDictionary[Any, int] = weakref.WeakKeyDictionary()
         self._removers: list[Callable[[], None]] = []
         self._attach(_unwrapped(model))
 
@@ -251,14 +253,16 @@ class Monitor(AbstractContextManager["Monitor"]):
         self._leave_forward()
         if in_backward() or torch.jit.is_tracing():
             return
-        if not (torch.is_grad_enabled() and model.training) or self.failed:
+        if not (torch.is_grad_enabled() and model.training):
+            return
+        self._forwards += 1  # of a monitor that failed too: its steps are those of other ranks
+        if self.failed:
             return
         if self.observing or not self._layers:
             self._enter_observed(model, sys._getframe(2))
         # Scores of attention written by hand are seen by the hooks alone.
         self._hooks.active = self._block is None or bool(self._by_hand)
         self._state.calls.clear()
-        self._state.forwards += 1
 
     @property
     def observing(self) -> bool:
@@ -306,6 +310,11 @@ class Monitor(AbstractContextManager["Monitor"]):
         """After the first observed forward: the layers, and hooks on the modules that attend."""
         found = self._source.modules_of_layers
         new = [key for key in found if key in self._state.sums and key not in self._layers]
+        if not self._state.sums and not self._layers:
+            self._note(
+                "no attention was seen in a forward of the model: no fused kernel of attention, "
+                "and no softmax whose result is multiplied by values."
+            )
         if not new:
             return
         if self._rules is not None:
@@ -429,7 +438,11 @@ class Monitor(AbstractContextManager["Monitor"]):
     def _optimizer_stepped(self, optimizer: Any) -> None:
         if self.closed or not self._owns(optimizer):
             return
-        if self.options.probe is None and not self._state.forwards:
+        before = self._forwards_before.get(optimizer, 0)
+        self._forwards_before[optimizer] = self._forwards
+        if self.options.probe is None and self._forwards == self._forwards_ended:
+            if before < self._forwards:  # another optimizer of the same step
+                return
             self._note_unseen()
             if rank_and_ranks()[1] == 1:
                 return
@@ -462,7 +475,7 @@ class Monitor(AbstractContextManager["Monitor"]):
         self._unsent *= not due
         found = self._finish_step(due, parts)
         self.step += 1
-        self._state = StepState()
+        self._state, self._forwards_ended = StepState(), self._forwards
         if found:
             self._tell(found)
 
@@ -797,7 +810,6 @@ class Monitor(AbstractContextManager["Monitor"]):
 class StepState:
     """What was found in the forwards of the current step."""
 
-    forwards: int = 0
     observed: bool = False
     sums: dict[LayerKey, HeadSums] = field(default_factory=dict)
     bounds: dict[LayerKey, tuple[torch.Tensor, torch.Tensor | None]] = field(default_factory=dict)
