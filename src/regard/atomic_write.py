@@ -34,8 +34,11 @@ def write_bytes(path: str | Path, data: bytes) -> None:
 
 
 def write_text(path: str | Path, text: str) -> None:
-    """Write a file of text in UTF-8, completely or not at all; line ends stay as they are."""
-    write_bytes(path, text.encode("utf-8"))
+    """Write a file of text in UTF-8, completely or not at all; line ends stay as they are.
+
+    Half of a character, which UTF-8 has no bytes for, is written as its escape.
+    """
+    write_bytes(path, text.encode("utf-8", "backslashreplace"))
 
 
 @contextmanager

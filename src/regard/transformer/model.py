@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
+from regard.arguments import named_arguments
 from regard.blas import one_blas_thread
 from regard.engine.dense import dense_attention
 from regard.engine.int8_matrix import Int8Matrix
@@ -142,6 +143,7 @@ class Decoded:
     cross_calls: tuple[AttentionCall, ...] = field(repr=False)
 
 
+@named_arguments
 @dataclass(frozen=True)
 class Transformer:
     """An encoder-decoder and its parameters; ``about`` says where they come from.

@@ -1407,6 +1407,7 @@ interface TrainingAbout {
   name: string;
   layers: { part: string; layer: number; heads: number }[];
   measures: Record<string, string>; // name: meaning
+  advice: Record<string, string>; // what to look for, or ""
   every: number;
   rows: number | null;
   probe: boolean;
@@ -1416,6 +1417,7 @@ interface TrainingAbout {
   last: number | null;
   losses: { steps: number[]; values: (number | null)[] };
   alerts: TrainingAlert[];
+  damaged: number; // records that were left out
 }
 
 // One measure of all heads, (steps, heads).

@@ -9,7 +9,7 @@ import numpy as np
 
 from regard.errors import ArgumentError
 from regard.monitoring.folder import History, finite_or_none
-from regard.monitoring.health import MEASURES
+from regard.monitoring.health import ADVICE, MEASURES
 from regard.typing import Array
 from regard.view.page.answers import (
     Answer,
@@ -70,6 +70,7 @@ def training_about(history: History) -> dict[str, Any]:
         "name": history.folder,
         "layers": layers,
         "measures": {name: MEASURES.get(name, name) for name in about.measures},
+        "advice": {name: ADVICE.get(name, "") for name in about.measures},
         "every": about.every,
         "rows": about.rows,
         "probe": about.probe,
@@ -82,4 +83,5 @@ def training_about(history: History) -> dict[str, Any]:
             "values": finite_or_none(history.losses[at]),
         },
         "alerts": alerts,
+        "damaged": history.damaged,
     }
