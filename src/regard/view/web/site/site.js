@@ -145,7 +145,6 @@ function decodedBytes(text) {
 function statusLine({ sizes, bytes }) {
   const slot = element("p", { class: "site-line small", role: "status" });
   document.body.append(slot);
-  const megabytes = (/** @type {number} */ bytes) => (bytes / 1e6).toFixed(0);
   const total = isOneFile() ? 0 : sizes.packages + sizes["parameters.safetensors"];
   let [fetched, waiting] = [0, 0];
   let [stage, note, failed] = ["", "", ""];
@@ -153,7 +152,7 @@ function statusLine({ sizes, bytes }) {
   let button = null;
   const progress = () =>
     fetched < total
-      ? `Loading Python and the model: ${megabytes(fetched)} of ${megabytes(total)} MB.`
+      ? `Loading Python and the model: ${((100 * fetched) / total).toFixed(0)} %.`
       : "Starting Python and the model.";
   const text = () => {
     if (failed) return `${failed} The first sentence and the course still work.`;
@@ -192,7 +191,7 @@ function statusLine({ sizes, bytes }) {
         button = element(
           "button",
           { type: "button", class: "button", on: { click } },
-          `Download ${megabytes(bytes)} MB`,
+          `Download ${(bytes / 1e6).toFixed(0)} MB`,
         );
         draw();
       }),
