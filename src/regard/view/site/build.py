@@ -28,6 +28,7 @@ from regard.atomic_write import write_bytes
 from regard.engine.native.compile import BuildError, build_wasm
 from regard.errors import FileError
 from regard.transformer.checkpoint import PARAMETERS, SHIPPED
+from regard.transformer.reading import read
 from regard.view.page.in_browser import BrowserPage
 from regard.view.page.routes.learn import PAGES
 from regard.view.page.single_file import (
@@ -44,7 +45,9 @@ from regard.view.site.parts import NUMPY, PYODIDE, PYODIDE_FILES, find_part, unp
 ENTRY = "site/site.js"
 STYLE = "site/site.css"
 WORKER = "worker.js"  # its script, in the page: from there it has the content policy of the page
-FIRST_SENTENCE = "A dog ate the food because it was hungry"  # web/read/examples.js
+FIRST_SENTENCES = tuple(  # web/read/examples.js
+    f"A dog ate the food because it was {ending}" for ending in ("hungry", "delicious")
+)
 PACKAGES = "packages"  # Python's, in one file
 COMPRESSED = (PACKAGES, PARAMETERS)
 NUMPY_LEFT_OUT = re.compile(
@@ -206,19 +209,22 @@ def stored_answers() -> dict[str, Any]:
 
 
 def first_requests() -> Iterator[tuple[str, dict[str, Any]]]:
-    """Requests of a page that is opened without an address, as web/lib/api.js sends them."""
+    """What a page that is opened without an address asks, as web/lib/api.js sends it.
+
+    On a first visit the scene plays: the other ending, and back.
+    """
     yield "/api/page", {}
-    at = {"layer": -1, "head": -1}
-    yield "/api/read", {"sentence": FIRST_SENTENCE, "quick": True, "at": at}
-    yield "/api/read", {"sentence": FIRST_SENTENCE, "quick": False}
-    reading = {"sentence": FIRST_SENTENCE, "quick": False, "changes": None, "file": None}
-    yield "/api/thumbnails", {**reading, "quick": True, "part": "encoder"}
-    for part in ("encoder", "decoder", "cross"):
-        yield "/api/thumbnails", {**reading, "part": part}
-    best = BrowserPage().answer("/api/read", json.dumps({"sentence": FIRST_SENTENCE}))[2]
-    shown = json.loads(best)["highlight"]
-    head = {"layer": shown["layer"], "head": shown["head"]}
-    yield "/api/weights", {**reading, "part": shown["part"], "show": "head", **head}
+    for sentence in FIRST_SENTENCES:
+        at = {"layer": -1, "head": -1}
+        yield "/api/read", {"sentence": sentence, "quick": True, "at": at}
+        yield "/api/read", {"sentence": sentence, "quick": False}
+        reading = {"sentence": sentence, "quick": False, "changes": None, "file": None}
+        yield "/api/thumbnails", {**reading, "quick": True, "part": "encoder"}
+        for part in ("encoder", "decoder", "cross"):
+            yield "/api/thumbnails", {**reading, "part": part}
+        shown = read(sentence).highlight().to_dict()
+        head = {"layer": shown["layer"], "head": shown["head"]}
+        yield "/api/weights", {**reading, "part": shown["part"], "show": "head", **head}
     for lesson in PAGES:
         yield "/api/learn", {"page": lesson}
 

@@ -1,6 +1,7 @@
 // The service worker of a static site: it keeps every file of one version, so that the site works
 // without a network from the second visit on. The builder fills in the version and the files of the
-// page itself, which were fetched before this worker was in charge.
+// page itself, which were fetched before this worker was in charge. A new version waits until no
+// page of the old one is open, so that no page gets files of both.
 
 const VERSION = "VERSION"; // also the folder of its files
 const PAGE_FILES = ["PAGE_FILES"];
@@ -12,7 +13,6 @@ addEventListener("install", (/** @type {any} */ event) => {
     (async () => {
       const cache = await caches.open(CACHE_NAME);
       await cache.addAll(PAGE_FILES).catch(reportFull);
-      await scope.skipWaiting();
     })(),
   );
 });

@@ -145,7 +145,8 @@ function decodedBytes(text) {
 function statusLine({ sizes, bytes }) {
   const slot = element("p", { class: "site-line small", role: "status" });
   document.body.append(slot);
-  const total = isOneFile() ? 0 : sizes.packages + sizes["parameters.safetensors"];
+  const read = Object.entries(sizes).filter(([name]) => !name.endsWith(".mjs"));
+  const total = isOneFile() ? 0 : read.reduce((sum, [, size]) => sum + size, 0);
   let [fetched, waiting] = [0, 0];
   let [stage, note, failed] = ["", "", ""];
   /** @type {HTMLElement | null} */
@@ -170,7 +171,7 @@ function statusLine({ sizes, bytes }) {
     tell: (news) => {
       fetched += news.fetched || 0;
       stage = news.ready ? "ready" : news.stage || stage;
-      failed = news.failed || "";
+      failed = news.ready ? "" : news.failed || failed;
       draw();
     },
     wait: (more) => {

@@ -15,11 +15,7 @@ async function startPython({ given, folder, sizes }) {
   const packages = files.read("packages");
   const model = packages.then(() => files.read("parameters.safetensors")); // as Python starts
   model.catch(() => null); // reported below
-  const python = await loadedPyodide(files).catch(async (error) => {
-    // If Pyodide got a file that was cut, this has the sentence.
-    for (const name of Object.keys(sizes)) await files.read(name);
-    throw error;
-  });
+  const python = await loadedPyodide(files);
   postMessage({ stage: "Python" });
   unpack(python.FS, await packages, "/packages");
   python.runPython("import sys; sys.path.insert(0, '/packages')");
@@ -34,10 +30,25 @@ async function startPython({ given, folder, sizes }) {
   return { python, page };
 }
 
+const PYODIDE_FILES = ["pyodide.asm.wasm", "python_stdlib.zip", "pyodide-lock.json"];
+const PYODIDE_SCRIPTS = ["pyodide.mjs", "pyodide.asm.mjs"];
+
+// Pyodide would fetch its files itself, and wait for ever for one that was cut.
 /** @param {SiteFiles} files */
 async function loadedPyodide(files) {
-  const [{ loadPyodide }, { default: createPyodideModule }] = await Promise.all(
-    ["pyodide.mjs", "pyodide.asm.mjs"].map((name) => import(files.address(name))),
+  const read = await Promise.all(PYODIDE_FILES.map(files.read));
+  globalThis.fetch = async (address) => {
+    const at = PYODIDE_FILES.indexOf(String(address).slice(files.folder.length));
+    if (at < 0) return new Response(null, { status: 404 });
+    const type = at === 0 ? "application/wasm" : "application/octet-stream";
+    return new Response(read[at], { headers: { "Content-Type": type } });
+  };
+  const scripts = PYODIDE_SCRIPTS.map((name) => import(files.address(name)));
+  const [{ loadPyodide }, { default: createPyodideModule }] = await Promise.all(scripts).catch(
+    async (error) => {
+      for (const name of PYODIDE_SCRIPTS) await files.read(name); // this tells which was cut
+      throw error;
+    },
   );
   return loadPyodide({ indexURL: files.folder, createPyodideModule });
 }
@@ -56,6 +67,7 @@ function unpack(FS, bytes, folder) {
 // The files of the folder. A host that cuts a file short is told from one that sends it whole.
 /** @param {string} folder @param {Record<string, number>} sizes @returns {SiteFiles} */
 function fetchedFiles(folder, sizes) {
+  const { fetch } = globalThis;
   const read = async (/** @type {string} */ name) => {
     const compressed = !name.startsWith("py");
     const address = folder + name + (compressed ? ".zlib" : "");
@@ -108,21 +120,13 @@ async function forget(address) {
     await (await caches.open(name)).delete(address);
 }
 
-// The files of a page that is one file. Pyodide fetches its own, so fetch is answered from them.
 /** @param {Record<string, ArrayBuffer>} given @returns {SiteFiles} */
 function givenFiles(given) {
-  const folder = "https://given.invalid/";
-  const types = /** @type {Record<string, string>} */ ({ wasm: "application/wasm" });
-  globalThis.fetch = async (address) => {
-    const name = String(address).slice(folder.length);
-    const headers = { "Content-Type": types[name.split(".").pop() || ""] || "text/plain" };
-    return new Response(given[name], given[name] ? { headers } : { status: 404 });
-  };
   // A page from file:// can start classic workers alone. Pyodide takes a worker for classic, and
   // refuses it, if importScripts can be called; all it needs is import(), which both kinds have.
   Object.assign(globalThis, { importScripts: undefined });
   return {
-    folder,
+    folder: "https://given.invalid/",
     read: async (name) => new Uint8Array(given[name]),
     address: (name) => URL.createObjectURL(new Blob([given[name]], { type: "text/javascript" })),
   };
