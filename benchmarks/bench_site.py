@@ -102,7 +102,8 @@ class Tab:
         self._send("Target.sendMessageToTarget", sessionId=self.tab, message=json.dumps(message))
         while self.last not in self.answers:
             self._send("Browser.getVersion")
-        return self.answers.pop(self.last)["result"]["result"].get("value")
+        answer = self.answers.pop(self.last)  # an error while it goes from one page to another
+        return answer["result"]["result"].get("value") if "result" in answer else None
 
     def wait(self, expression: str) -> float:
         """Wait until it is true; seconds since the tab was opened."""

@@ -1484,7 +1484,8 @@ interface SiteAbout {
 // The files of a site, wherever they are (site/worker.js).
 interface SiteFiles {
   folder: string;
-  read(name: string): Promise<Uint8Array<ArrayBuffer>>;
+  sizes: Record<string, number>;
+  stream(name: string, fail: (error: Error) => void): Promise<ReadableStream<Uint8Array>>;
   address(name: string): string;
 }
 

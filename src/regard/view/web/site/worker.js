@@ -11,9 +11,9 @@ let running = null;
 
 /** @param {WorkerStart} start */
 async function startPython({ given, folder, sizes }) {
-  const files = given ? givenFiles(given) : fetchedFiles(folder, sizes);
-  const packages = files.read("packages");
-  const model = packages.then(() => files.read("parameters.safetensors")); // as Python starts
+  const files = given ? givenFiles(given, sizes) : fetchedFiles(folder, sizes);
+  const packages = readAll(files, "packages");
+  const model = packages.then(() => readAll(files, "parameters.safetensors")); // as Python starts
   model.catch(() => null); // reported below
   const python = await loadedPyodide(files);
   postMessage({ stage: "Python" });
@@ -30,26 +30,28 @@ async function startPython({ given, folder, sizes }) {
   return { python, page };
 }
 
-const PYODIDE_FILES = ["pyodide.asm.wasm", "python_stdlib.zip", "pyodide-lock.json"];
-const PYODIDE_SCRIPTS = ["pyodide.mjs", "pyodide.asm.mjs"];
+// Pyodide fetches files of its own, and would wait for ever for one that was cut.
+/** @param {SiteFiles} files @returns {Promise<any>} */
+function loadedPyodide(files) {
+  return new Promise((resolve, reject) => {
+    globalThis.fetch = async (address) => {
+      const name = String(address).slice(files.folder.length);
+      const type = name.endsWith(".wasm") ? "application/wasm" : "application/octet-stream";
+      const stream = await files.stream(name, reject);
+      return new Response(stream, { headers: { "Content-Type": type } });
+    };
+    startPyodide(files).then(resolve, reject);
+  });
+}
 
-// Pyodide would fetch its files itself, and wait for ever for one that was cut.
 /** @param {SiteFiles} files */
-async function loadedPyodide(files) {
-  const read = await Promise.all(PYODIDE_FILES.map(files.read));
-  globalThis.fetch = async (address) => {
-    const at = PYODIDE_FILES.indexOf(String(address).slice(files.folder.length));
-    if (at < 0) return new Response(null, { status: 404 });
-    const type = at === 0 ? "application/wasm" : "application/octet-stream";
-    return new Response(read[at], { headers: { "Content-Type": type } });
-  };
-  const scripts = PYODIDE_SCRIPTS.map((name) => import(files.address(name)));
-  const [{ loadPyodide }, { default: createPyodideModule }] = await Promise.all(scripts).catch(
-    async (error) => {
-      for (const name of PYODIDE_SCRIPTS) await files.read(name); // this tells which was cut
-      throw error;
-    },
-  );
+async function startPyodide(files) {
+  const names = ["pyodide.mjs", "pyodide.asm.mjs"];
+  const scripts = Promise.all(names.map((name) => import(files.address(name))));
+  const [{ loadPyodide }, { default: createPyodideModule }] = await scripts.catch(async (error) => {
+    for (const name of names) await readAll(files, name); // this tells which was cut
+    throw error;
+  });
   return loadPyodide({ indexURL: files.folder, createPyodideModule });
 }
 
@@ -68,42 +70,69 @@ function unpack(FS, bytes, folder) {
 /** @param {string} folder @param {Record<string, number>} sizes @returns {SiteFiles} */
 function fetchedFiles(folder, sizes) {
   const { fetch } = globalThis;
-  const read = async (/** @type {string} */ name) => {
+  /** @type {SiteFiles["stream"]} */
+  const stream = async (name, fail) => {
     const compressed = !name.startsWith("py");
     const address = folder + name + (compressed ? ".zlib" : "");
     const response = await fetch(address).catch(() => null);
-    if (!response) throw new Error(`${name} could not be fetched: is there a network?`);
-    if (!response.ok || !response.body)
-      throw new Error(
-        `The host answered ${response.status} for ${name}: the site may have been renewed. ` +
-          "Reload the page.",
+    const body = response?.ok && response.body;
+    if (!body) {
+      const error = new Error(
+        response
+          ? `The host answered ${response.status} for ${name}: the site may have been renewed. ` +
+              "Reload the page."
+          : `${name} could not be fetched: is there a network?`,
       );
-    const body = compressed
-      ? response.body.pipeThrough(new DecompressionStream("deflate"))
-      : response.body;
-    const bytes = new Uint8Array(sizes[name]);
-    const at = await fill(bytes, body.getReader());
-    if (at === bytes.length) return bytes;
-    await forget(address);
-    throw new Error(`The host cut ${name} after ${at} of ${bytes.length} bytes. Reload the page.`);
+      fail(error);
+      throw error;
+    }
+    const inflated = compressed ? body.pipeThrough(new DecompressionStream("deflate")) : body;
+    return counted(inflated.getReader(), sizes[name], async (came) => {
+      await forget(address);
+      const error = new Error(
+        `The host cut ${name} after ${came} of ${sizes[name]} bytes. Reload the page.`,
+      );
+      fail(error);
+      return error;
+    });
   };
-  return { folder, read, address: (name) => folder + name };
+  return { folder, sizes, stream, address: (name) => folder + name };
 }
 
-// Read a stream into an array; how much of it came.
-/** @param {Uint8Array} bytes @param {ReadableStreamDefaultReader<Uint8Array>} reader */
-async function fill(bytes, reader) {
+// A stream as it is, as long as it has a size; its progress is told.
+/**
+ * @param {ReadableStreamDefaultReader<Uint8Array>} reader
+ * @param {number} size
+ * @param {(came: number) => Promise<Error>} cut
+ */
+function counted(reader, size, cut) {
   let at = 0;
   let told = 0;
-  for (;;) {
-    const { done, value } = await reader.read().catch(() => ({ done: true, value: undefined }));
-    if (done || !value || at + value.length > bytes.length) return at;
+  return new ReadableStream({
+    pull: async (controller) => {
+      const { done, value } = await reader.read().catch(() => ({ done: true, value: undefined }));
+      at += value?.length || 0;
+      if (at - told >= 250_000 || done) {
+        postMessage({ fetched: at - told });
+        told = at;
+      }
+      if (!done && at <= size) controller.enqueue(value);
+      else if (at === size) controller.close();
+      else controller.error(await cut(at));
+    },
+  });
+}
+
+/** @param {SiteFiles} files @param {string} name */
+async function readAll(files, name) {
+  const reader = (await files.stream(name, () => null)).getReader();
+  const bytes = new Uint8Array(files.sizes[name]);
+  for (let at = 0; ;) {
+    const { done, value } = await reader.read();
+    if (done) return bytes;
     bytes.set(value, at);
     at += value.length;
     release(value);
-    if (at - told < 250_000 && at < bytes.length) continue;
-    postMessage({ fetched: at - told });
-    told = at;
   }
 }
 
@@ -120,14 +149,19 @@ async function forget(address) {
     await (await caches.open(name)).delete(address);
 }
 
-/** @param {Record<string, ArrayBuffer>} given @returns {SiteFiles} */
-function givenFiles(given) {
+/**
+ * @param {Record<string, ArrayBuffer>} given
+ * @param {Record<string, number>} sizes
+ * @returns {SiteFiles}
+ */
+function givenFiles(given, sizes) {
   // A page from file:// can start classic workers alone. Pyodide takes a worker for classic, and
   // refuses it, if importScripts can be called; all it needs is import(), which both kinds have.
   Object.assign(globalThis, { importScripts: undefined });
   return {
     folder: "https://given.invalid/",
-    read: async (name) => new Uint8Array(given[name]),
+    sizes,
+    stream: async (name) => new Blob([given[name]]).stream(),
     address: (name) => URL.createObjectURL(new Blob([given[name]], { type: "text/javascript" })),
   };
 }
