@@ -1,9 +1,9 @@
 // The entry of a static site: the explorer without a server. First answers and all lessons are
 // stored in the page; Python starts behind them, in a worker, and answers everything else.
 //
-// The block #site holds { version, folder, sizes: bytes of every file by name }, the block #stored
-// the stored answers: { "path\nbody": [headers, base64] }. Blocks whose id begins with "file " hold
-// the worker's script, compressed, and in a page that is one file all other files too.
+// The block #site holds a SiteAbout (types.d.ts), the block #stored the stored answers:
+// { "path\nbody": [headers, base64] }. Blocks whose id begins with "file " hold the worker's script,
+// compressed, and in a page that is one file all other files too.
 
 import { startPage, VIEWS } from "../app.js";
 import { servedSource } from "../lib/api.js";
@@ -29,7 +29,8 @@ async function openSite() {
   const about = /** @type {SiteAbout} */ (JSON.parse(pageElement("site").textContent));
   const stored = JSON.parse(pageElement("stored").textContent);
   const line = statusLine(about);
-  const python = pythonWorker(() => createWorker(about, line), line.tell);
+  const allowed = mayStart(about, line);
+  const python = pythonWorker(() => allowed.then(() => createWorker(about, line)), line.tell);
   /** @param {Parameters<typeof python.request>} request */
   const waited = async (...request) => {
     line.wait(1);
@@ -55,9 +56,6 @@ async function openSite() {
   const state = startPage(source);
   if (about.docs) linkToDocs();
   acceptFiles(python, source, state, line);
-  if (!WebAssembly.validate(new Uint8Array(SIMD_MODULE)))
-    return line.tell({ failed: NO_SIMD_MESSAGE });
-  if (await shouldAsk(about)) await line.question();
   // Opening the files that this page holds takes its thread for seconds: the picture goes first.
   if (isOneFile()) await new Promise((resolve) => requestAnimationFrame(() => setTimeout(resolve)));
   python.begin().catch(() => null); // the line has told it
@@ -72,14 +70,14 @@ function linkToDocs() {
 }
 
 // Data that is paid for, or a phone: megabytes are fetched once they are wanted.
-/** @param {SiteAbout} about */
-async function shouldAsk({ folder }) {
-  if (isOneFile()) return false;
+/** @param {SiteAbout} about @param {StatusLine} line */
+async function mayStart({ folder }, line) {
+  if (!WebAssembly.validate(new Uint8Array(SIMD_MODULE))) throw new Error(NO_SIMD_MESSAGE);
   const { connection } = /** @type {any} */ (navigator);
   const phone = matchMedia("(pointer: coarse)").matches && screen.width < 768;
-  if (!connection?.saveData && !phone) return false;
+  if (isOneFile() || (!connection?.saveData && !phone)) return;
   const kept = globalThis.caches?.match(`${folder}/parameters.safetensors.zlib`);
-  return !(await kept?.catch(() => null));
+  if (!(await kept?.catch(() => null))) await line.question();
 }
 
 /** @param {SiteAbout} about @param {StatusLine} line */
@@ -157,6 +155,7 @@ function statusLine({ sizes, bytes }) {
       : "Starting Python and the model.";
   const text = () => {
     if (failed) return `${failed} The first sentence and the course still work.`;
+    if (button && waiting) return "What you asked for needs Python and the model: ";
     if (button) return "The first sentence and the course are here. For any other sentence: ";
     if (stage === "ready") return note;
     return waiting ? `${progress()} What you asked for comes after that.` : progress();
