@@ -267,7 +267,7 @@ class Transformer:
     ) -> Encoded:
         """Run all encoders; a source is its tokens and END, then padding to one length.
 
-        In float64 the parameters are cast layer by layer, so that no second model is in memory.
+        In float64 a matrix is cast when it multiplies, so that no second model is in memory.
         With ``positions=False`` no position is added to the vectors. An ``intervention`` changes
         the attentions of the run.
         """

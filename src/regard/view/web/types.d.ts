@@ -75,6 +75,7 @@ interface Source {
   run?(file: number): Promise<PageReading>;
   experiment?(sentence: string, changes: Change[]): Promise<Experiment>;
   effects?(fields: Fields): Promise<EffectsAnswer>;
+  practice?(): HTMLElement;
   ask: Ask;
 }
 
@@ -1476,7 +1477,22 @@ interface DrawnFigure {
 // -- A static site (site/).
 
 interface SiteAbout {
-  version: string;
+  folder: string; // named by the version
+  sizes: Record<string, number>; // bytes of each file, uncompressed
+  bytes: number; // to download
+  docs: boolean; // whether the documentation is in docs/
+}
+
+// The files of a site, wherever they are (site/worker.js).
+interface SiteFiles {
+  folder: string;
+  sizes: Record<string, number>;
+  stream(name: string, fail: (error: Error) => void): Promise<ReadableStream<Uint8Array>>;
+  address(name: string): string;
+}
+
+interface WorkerStart {
+  given: Record<string, ArrayBuffer> | null;
   folder: string;
   sizes: Record<string, number>;
 }
@@ -1489,10 +1505,10 @@ interface WorkerNews {
 }
 
 interface WorkerRequest {
-  id: number;
   message: object;
   signal?: AbortSignal;
   transfer: Transferable[];
+  seconds: number;
   resolve(response: Response): void;
   reject(reason: unknown): void;
 }
@@ -1500,7 +1516,30 @@ interface WorkerRequest {
 interface StatusLine {
   tell(news: WorkerNews): void;
   wait(more: number): void;
-  notKept(): void;
   say(text: string): void;
   question(): Promise<void>;
 }
+
+// The report of regard.check as JSON (checker/report.py).
+interface CheckReport {
+  verdict: string;
+  mistakes: string[];
+  called: string;
+  findings: CheckFinding[];
+  diagnosis: { name: string; about: string; fix: string }[];
+  others: string[];
+  tried: string[];
+  notes: string[];
+}
+
+interface CheckFinding {
+  name: string;
+  status: string;
+  detail: string;
+  wrong: number | string | null; // text where it is NaN or infinite
+  right: number | string | null;
+  element: string;
+  input: string;
+}
+
+type CheckAsk = (fields: { code: string }, options: { seconds: number }) => Promise<Response>;

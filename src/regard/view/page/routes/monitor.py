@@ -20,7 +20,6 @@ from regard.view.page.answers import (
     json_answer,
     numbers,
 )
-from regard.view.page.maps import bounded_integer
 
 MAX_OBSERVATIONS = 500  # columns of the picture
 MAX_LOSSES = 2000
@@ -30,10 +29,8 @@ def answers(sources: Sources) -> AnswerTable:
     """about and measure of the folders that the command line named; they may still grow."""
 
     def history(fields: Fields) -> History:
-        index = bounded_integer(
-            "training", fields.get("training", 0), 0, len(sources.trainings) - 1
-        )
-        return History.load(sources.trainings[index])
+        named = {"training": 0, **fields}
+        return History.load(sources.trainings[sources.index(named, "training")])
 
     def about(fields: Fields, stop: Stop) -> Answer:
         return json_answer(training_about(history(fields)))
