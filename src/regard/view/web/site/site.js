@@ -2,8 +2,8 @@
 // stored in the page; Python starts behind them, in a worker, and answers everything else.
 //
 // The block #site holds a SiteAbout (types.d.ts), the block #stored the stored answers:
-// { "path\nbody": [headers, base64] }. Blocks whose id begins with "file " hold the worker's script,
-// compressed, and in a page that is one file all other files too.
+// { "path\nbody": [headers, base64] }. Blocks whose id begins with "file " hold the worker's
+// script, compressed, and in a page that is one file all other files too.
 
 import { startPage, VIEWS } from "../app.js";
 import { servedSource } from "../lib/api.js";
