@@ -58,7 +58,7 @@ def run_of(sources: Sources) -> Callable[[Fields], Run]:
     def requested(fields: Fields) -> Run:
         if sources.model is not None and "run" in fields:
             return sources.model.run(text_field(fields, "run"))
-        index = bounded_integer("file", fields.get("file"), 0, len(sources.files) - 1)
+        index = sources.index(fields, "file")
         return opened(index, bounded_integer("sentence", fields.get("sentence", 0), 0, 2**31))
 
     return requested
