@@ -15,8 +15,8 @@ pytest.importorskip("transformers", reason="needs it: pip install '.[models]'")
 
 from tests.helpers.planted_model import planted_model, planted_tokenizer  # noqa: E402
 
-from regard.cli.open import is_translator, sentence_or_files  # noqa: E402
-from regard.errors import FileError  # noqa: E402
+from regard.cli.open import is_translator, open_explorer, sentence_or_files  # noqa: E402
+from regard.errors import BackendError, FileError  # noqa: E402
 
 
 @pytest.fixture(scope="module")
@@ -62,6 +62,16 @@ def test_a_folder_without_a_model_is_a_sentence_before_anything_is_served(tmp_pa
         done = command_here("open", "--no-browser", *command)
         assert done.returncode == 2
         assert sentence in " ".join(done.stderr.split())
+
+
+def test_without_pytorch_the_package_to_install_is_named(folder, monkeypatch):
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    with pytest.raises(BackendError) as raised:
+        open_explorer([], browser=False, model=folder)
+    assert str(raised.value) == (
+        "watching a model needs torch and transformers, not installed here: "
+        "pip install 'regard[models]'."
+    )
 
 
 def test_code_of_a_folder_is_not_run(folder, tmp_path):

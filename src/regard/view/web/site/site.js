@@ -198,7 +198,7 @@ function statusLine({ sizes, bytes }) {
   };
 }
 
-// A .regard file that is dropped anywhere on the page opens in Read or Map.
+// A .regard file that is dropped anywhere on the page is opened.
 /**
  * @param {ReturnType<typeof pythonWorker>} python
  * @param {Source} source
