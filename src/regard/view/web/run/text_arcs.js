@@ -84,12 +84,11 @@ export function textArcs(handlers) {
     };
   }
 
-  // Above the first line of text there is room over a line, elsewhere beneath it.
+  // Above the first line of text there is room for a number; further down it would lie on words.
   /** @param {ReturnType<typeof target>[0]} goal */
-  function label({ apex, weight }) {
-    if (weight < LABELLED_SHARE) return [];
-    const y = apex.y < FIRST_LINE_PIXELS ? apex.y - 8 : apex.y + 11;
-    return [svgElement("text", { x: apex.x, y, "text-anchor": "middle" }, percent(weight))];
+  function label({ apex: { x, y }, weight }) {
+    if (weight < LABELLED_SHARE || y > FIRST_LINE_PIXELS) return [];
+    return [svgElement("text", { x, y: y - 8, "text-anchor": "middle" }, percent(weight))];
   }
 
   // The foot is dragged: the line follows, and the token under the pointer is told when it is let
