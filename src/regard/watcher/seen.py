@@ -32,12 +32,12 @@ from regard.watcher.capture.operators import OperatorSource
 from regard.watcher.capture.recorder import Recorder
 from regard.watcher.capture.records import LayerRecord
 from regard.watcher.capture.runs import ForwardRun, LayerKey, MemoryUse
-from regard.watcher.changes import because as score
-from regard.watcher.changes import experiment as experiments
-from regard.watcher.changes.gradients import Gradients, gradients
-from regard.watcher.changes.rerun import TextRerun
-from regard.watcher.changes.rotation import RotaryScore, rotation
-from regard.watcher.changes.text_sources import (
+from regard.watcher.experiments import because as score
+from regard.watcher.experiments import experiment as experiments
+from regard.watcher.experiments.gradients import Gradients, gradients
+from regard.watcher.experiments.rerun import TextRerun
+from regard.watcher.experiments.rotation import RotaryScore, rotation
+from regard.watcher.experiments.text_sources import (
     TextSources,
     key_norms,
     norm_report,

@@ -23,14 +23,14 @@ from regard.watcher.capture.interface import InterfaceSource
 from regard.watcher.capture.modules import all_modules, uncompiled
 from regard.watcher.capture.operators import OperatorSource
 from regard.watcher.capture.recorder import Progress, Recorder
-from regard.watcher.changes.experiment import (
+from regard.watcher.experiments.experiment import (
     RecordedOutputs,
     head_outputs,
     mean_outputs,
     select_heads,
 )
-from regard.watcher.changes.intervention_call import ModelIntervention
-from regard.watcher.changes.rerun import RunCapture
+from regard.watcher.experiments.intervention_call import ModelIntervention
+from regard.watcher.experiments.rerun import RunCapture
 from regard.watcher.measures.links import LinkAgreement, measure_agreement
 from regard.watcher.measures.needle import (
     DEFAULT_ANSWER,

@@ -30,7 +30,7 @@ from regard.watcher.capture.numbering import CallRelation, LayerCall, LayerNumbe
 from regard.watcher.capture.observation import OutputBuffer
 from regard.watcher.capture.runs import ForwardRun, LayerKey
 from regard.watcher.capture.segments import Segment, call_segments
-from regard.watcher.changes.intervention_call import attend_changed
+from regard.watcher.experiments.intervention_call import attend_changed
 from regard.watcher.options import Options
 
 if TYPE_CHECKING:
@@ -38,8 +38,8 @@ if TYPE_CHECKING:
 
     from regard.experiments.experiment import Experiment
     from regard.watcher.capture.recorder import Recorder
-    from regard.watcher.changes.intervention_call import ModelIntervention
-    from regard.watcher.changes.rerun import RunCapture
+    from regard.watcher.experiments.intervention_call import ModelIntervention
+    from regard.watcher.experiments.rerun import RunCapture
 
 
 LAYER_COUNT_NAMES = ("num_hidden_layers", "decoder_layers", "num_layers")

@@ -24,7 +24,7 @@ from regard.watcher.capture.numbering import is_cross
 from regard.watcher.capture.records import LayerRecord
 from regard.watcher.capture.runs import ForwardRun, LayerKey
 from regard.watcher.capture.segments import Segment, added_mask, call_segments, hides_whole_rows
-from regard.watcher.changes.program_call import ProgramCall, change_program
+from regard.watcher.experiments.program_call import ProgramCall, change_program
 from regard.watcher.options import Options
 
 if TYPE_CHECKING:
@@ -32,8 +32,8 @@ if TYPE_CHECKING:
 
     from regard.experiments.experiment import Experiment
     from regard.watcher.capture.recorder import Recorder
-    from regard.watcher.changes.intervention_call import ModelIntervention
-    from regard.watcher.changes.rerun import RunCapture
+    from regard.watcher.experiments.intervention_call import ModelIntervention
+    from regard.watcher.experiments.rerun import RunCapture
 
 
 HEAD_COUNT_NAMES = (

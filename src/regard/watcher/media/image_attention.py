@@ -22,8 +22,8 @@ from regard.text.words import TokenizedText
 from regard.typing import Array
 from regard.watcher.capture.interface import InterfaceSource
 from regard.watcher.capture.runs import ForwardRun, LayerKey
-from regard.watcher.changes.rerun import SAME_RUN_TOLERANCE
-from regard.watcher.changes.text_sources import written_norms
+from regard.watcher.experiments.rerun import SAME_RUN_TOLERANCE
+from regard.watcher.experiments.text_sources import written_norms
 from regard.watcher.layer import LayerObservation
 from regard.watcher.media.image_grids import ImageGrid
 from regard.watcher.media.inputs import ENCODED, IMAGES, MediaCall

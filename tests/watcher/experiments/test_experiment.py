@@ -9,7 +9,7 @@ from tests.helpers.model_families import FAMILIES, HEADS, LAYERS, STEPS, batch
 import regard
 from regard.errors import ArgumentError, BackendError, NotAskedError
 from regard.watcher.capture.runs import LayerKey
-from regard.watcher.changes.experiment import token_id
+from regard.watcher.experiments.experiment import token_id
 
 FAMILY = {family.name: family for family in FAMILIES}
 LLAMA, GPT2, BERT, BART = (FAMILY[name] for name in ("llama", "gpt2", "bert", "bart"))

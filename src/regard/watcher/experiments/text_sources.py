@@ -24,9 +24,9 @@ from regard.experiments.selection import word_tokens
 from regard.heads.measures import head_measures
 from regard.watcher.capture.runs import LayerKey
 from regard.watcher.capture.segments import call_segments
-from regard.watcher.changes.experiment import decoded_text
-from regard.watcher.changes.intervention_call import Probe, SentenceCall
-from regard.watcher.changes.rerun import TextRerun
+from regard.watcher.experiments.experiment import decoded_text
+from regard.watcher.experiments.intervention_call import Probe, SentenceCall
+from regard.watcher.experiments.rerun import TextRerun
 from regard.watcher.layer import LayerObservation
 from regard.watcher.measures.head_report import HeadReport, report
 from regard.watcher.options import Spans, check_spans, resolved_spans
