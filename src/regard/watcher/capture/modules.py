@@ -467,7 +467,7 @@ class RunningModules:
             self._name_modules(module)
         if not self._running or not self.inside:
             self.forwards += id(module) in self._names
-        shapes = [tuple(getattr(x, "shape", ())) for x in arguments]
+        shapes = [() if getattr(x, "is_nested", True) else tuple(x.shape) for x in arguments]
         self._running.append((module, shapes, call))
 
     def _leave(self, module: Any, arguments: Any, output: Any) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import weakref
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from math import prod
 from typing import TYPE_CHECKING, Any
@@ -15,7 +15,11 @@ from numpy.typing import NDArray
 
 from regard.engine.tensors import in_host_memory
 from regard.errors import BackendError
-from regard.watcher.capture.events import AttentionEvent, attention_events
+from regard.watcher.capture.events import (
+    AttentionEvent,
+    attention_events,
+    without_fast_path,
+)
 from regard.watcher.capture.handwritten import HandwrittenAttention
 from regard.watcher.capture.masks import MaskSpec, followed_masks, latest_masks
 from regard.watcher.capture.model_call import ModelCall
@@ -83,8 +87,13 @@ class OperatorSource:
 
     @contextmanager
     def attached(self) -> Iterator[None]:
-        events = attention_events(self.take, self.modules.embedded, self.handwritten)
-        with followed_masks(), self.modules.attached(), events:
+        changes = getattr(self.block, "changes", ())
+        with ExitStack() as stack:
+            stack.enter_context(without_fast_path() if changes else nullcontext())
+            stack.enter_context(followed_masks())
+            stack.enter_context(self.modules.attached())
+            found = attention_events(self.take, self.modules.embedded, self.handwritten)
+            stack.enter_context(found)
             yield
 
     @property
@@ -128,7 +137,7 @@ class OperatorSource:
         call = as_call(event, self.modules)
         if 0 in (*call.query.shape[:3], call.key.shape[2]):
             return None
-        site = self._site()
+        site = self._site(event)
         heads = self._heads.add(call, self.modules)
         if heads is not None:
             if heads.number == 1:  # the first looked like a layer
@@ -141,7 +150,7 @@ class OperatorSource:
             if not heads.complete:
                 return None
             call, site = heads.joined(), (heads.path, 0)
-        layer_key = self._locate(site, call, event)
+        layer_key = self._locate(site, event)
         watched = self.options.watches(layer_key.layer)
         if site in self._refused or not (watched or self.intervention):
             return None
@@ -179,21 +188,22 @@ class OperatorSource:
             if layer_key is not None:
                 run.records.pop(layer_key, None)
 
-    def _site(self) -> tuple[str, int]:
+    def _site(self, event: AttentionEvent) -> tuple[str, int]:
         """The path of the innermost module, and how often it attended before in this forward."""
         if self._forward != self.modules.forwards:
             self._forward, self._decided = self.modules.forwards, False
             outside = self._numbers[OUTSIDE]  # calls outside of all modules go on counting
             self._numbers = Counter({OUTSIDE: outside})
         path = self.modules.path or _name(self.modules)
+        path = f"{path}.{event.inside}" if event.inside else path
         self._numbers[path] += 1
         return path, self._numbers[path] - 1
 
-    def _locate(self, site: tuple[str, int], call: ModelCall, event: AttentionEvent) -> LayerKey:
-        path, _ = site
+    def _locate(self, site: tuple[str, int], event: AttentionEvent) -> LayerKey:
         if site not in self._layers:
+            call = as_call(event, self.modules)
             two = self.modules.was_given_two(call.query.shape[2], call.key.shape[2])
-            part = part_name(path, call, event, from_two_texts=two)
+            part = part_name(site[0], call, event, from_two_texts=two)
             if part == "encoder" and self._continues(call):
                 part = "decoder"
             layer = sum(key.part == part for key in self._layers.values())
