@@ -62,8 +62,8 @@ from regard.watcher.media.image_attention import (
     ImageAttention,
     Query,
     RowChoice,
+    image_norms,
     mean_of_layers,
-    value_norms,
 )
 from regard.watcher.media.image_grids import ImageGrid, Size, image_grids
 from regard.watcher.media.picture_bytes import FULL_AREA, Area, FramedPicture, PictureBytes
@@ -679,7 +679,7 @@ class Seen(ChangeableText, NotebookDisplay):
             raise ArgumentError(f"weighted must be 'norm' or None, got {weighted!r}.")
         choice = RowChoice(word, query, patch, when)
         layers = self._image_layers(part, layer, image, grid)
-        norms = value_norms(self, [key for key, _ in layers]) if weighted == "norm" else None
+        norms = image_norms(self, [key for key, _ in layers]) if weighted == "norm" else None
         sums = [
             (key, GridSums.from_layer(self._source, key, one, choice, norms)) for key, one in layers
         ]
@@ -749,11 +749,12 @@ class Seen(ChangeableText, NotebookDisplay):
         """The cells of an image in a layer: which of its keys is which patch."""
         sentence = self._sentence or 0
         grids: tuple[ImageGrid, ...] = self._source.image_grids(layer_key, sentence, size)
-        texts = "text" in grids[0].others and self._source.has(layer_key, 1)
-        if self._sentence is None and texts:
+        one_text = layer_key.part.split()[0] == "cross" and len({x.first for x in grids}) == 1
+        several = self._source.has(layer_key, 1) and ("text" in grids[0].others or one_text)
+        if self._sentence is None and several:
+            number = sum(self._source.has(layer_key, x) for x in range(self._source.sentences))
             raise ArgumentError(
-                f"there are {self._source.sentences} sentences: choose one first, as in "
-                "seen.sentence(0).image()."
+                f"there are {number} sentences: choose one first, as in seen.sentence(0).image()."
             )
         if self._sentence is not None and len(grids) > 1 and grids[0].cells.shape[0] == 1:
             own = tuple(x for x in grids if x.first == self._sentence)
@@ -865,11 +866,11 @@ class Seen(ChangeableText, NotebookDisplay):
         pictures = self._pictures or self._source.pictures
         if picture is not None:
             framed = FramedPicture(PictureBytes.from_any(picture), area)
-        elif grid.image < len(pictures):
+        elif 0 <= grid.image < len(pictures):
             framed = pictures[grid.image]
         else:
             return None, FULL_AREA, ()
-        return framed.picture, *framed.area_on(grid.size, self._source.processor)
+        return framed.picture, *framed.area_on(grid, self._source.processor)
 
     def _image_layers(
         self, part: str | None, layer: int | None, image: int, size: Size | None
@@ -891,10 +892,20 @@ class Seen(ChangeableText, NotebookDisplay):
     def _image_part(self, size: Size | None) -> str:
         """The part that looks at images: the text's before that of the patches themselves."""
         first: Exception | None = None
-        order = sorted(self.parts, key=lambda part: part.split()[0] not in ("decoder", "cross"))
-        for part in order:
+        keys = {part: next(key for key in self.names if key.part == part) for part in self.parts}
+        rows = {part: self._source.layer(key, self._sentence or 0).queries
+                for part, key in keys.items()}  # fmt: skip
+        texts = [part for part in self.parts if part.split()[0] in ("decoder", "text")]
+
+        def order(part: str) -> int:
+            if part.split()[0] != "cross":
+                return 0 if part in texts else 1
+            # Of the text where it has its rows; else it pools patches, after the layers of those.
+            return 0 if rows[part] in [rows[x] for x in texts] else 2
+
+        for part in sorted(self.parts, key=order):
             try:
-                self.image_grid(next(key for key in self.names if key.part == part), 0, size)
+                self.image_grid(keys[part], 0, size)
             except NotAskedError as error:
                 first = first or error
             else:
@@ -1053,5 +1064,6 @@ def _image_title(
 ) -> str:
     key = sums[0][0]
     heads = "mean of all heads" if head is None else f"head {head}"
-    where = f"{key.part}, mean of {len(sums)} layers" if layer is None else str(key)
+    layers = count(len(sums), "layer")
+    where = f"{key.part}, mean of {layers}" if layer is None else str(key)
     return f"Weights on image {image} of {sums[0][1].looks} ({where}, {heads})"

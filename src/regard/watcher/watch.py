@@ -338,8 +338,15 @@ def _can_be_set(cls: Any) -> bool:
 
 @functools.cache
 def _outside_interface(cls: Any) -> bool:
-    """Whether a class of transformers attends by code of its own, as its source says."""
-    if "attention" not in cls.__name__.lower() or not cls.__module__.startswith("transformers."):
+    """Whether a class attends by code of its own, as its source says."""
+    from torch.nn import MultiheadAttention
+
+    library = cls.__module__.partition(".")[0]
+    if issubclass(cls, MultiheadAttention):
+        return True
+    if library == "torch" or (
+        library == "transformers" and "attention" not in cls.__name__.lower()
+    ):
         return False
     owner = next(x for x in cls.__mro__ if "forward" in vars(x))
     try:

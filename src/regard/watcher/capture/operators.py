@@ -49,8 +49,10 @@ HEAD_COUNT_NAMES = (
     "heads",
     "nheads",
 )
-PARTS = {"encoder": "encoder", "decoder": "decoder", "vision": "vision", "visual": "vision",
-         "text": "text", "down": "down", "mid": "mid", "up": "up"}  # fmt: skip
+PARTS = {
+    "encoder": "encoder", "decoder": "decoder", "vision": "vision", "visual": "vision",
+    "language": "decoder", "text": "text", "down": "down", "mid": "mid", "up": "up",
+}  # fmt: skip
 CROSS_NAMES = frozenset({"multihead_attn", "attn2"})  # of nn.TransformerDecoder and of diffusers
 OUTSIDE = "program"  # the path of attention outside of all modules
 
@@ -413,6 +415,8 @@ def part_name(
     words = path.lower().split(".")
     if is_cross(call.module, path) or CROSS_NAMES.intersection(words) or from_two_texts:
         return "cross"
+    if "text_decoder" in words:
+        return "decoder"
     for word in words:
         part = next((PARTS[x] for x in PARTS if word == x or word.startswith(f"{x}_")), None)
         if part is not None:

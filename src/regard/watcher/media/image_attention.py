@@ -20,18 +20,16 @@ from regard.errors import ArgumentError, BackendError, NotAskedError
 from regard.experiments.selection import word_tokens
 from regard.text.words import TokenizedText
 from regard.typing import Array
-from regard.watcher.capture.interface import InterfaceSource
 from regard.watcher.capture.runs import ForwardRun, LayerKey
+from regard.watcher.experiments.intervention_call import Probe, SentenceCall
 from regard.watcher.experiments.rerun import SAME_RUN_TOLERANCE
-from regard.watcher.experiments.text_sources import written_norms
+from regard.watcher.experiments.text_sources import value_norms
 from regard.watcher.layer import LayerObservation
 from regard.watcher.media.image_grids import ImageGrid
 from regard.watcher.media.inputs import ENCODED, IMAGES, MediaCall
 from regard.watcher.media.picture_bytes import Area, PictureBytes
 
 if TYPE_CHECKING:
-    from regard.watcher.capture.model_call import ModelCall
-    from regard.watcher.capture.segments import Segment
     from regard.watcher.seen import LayerSource, Seen
 
 
@@ -134,6 +132,11 @@ class RowChoice:
             window, row = grid.patch_query(self.patch)
             return f"patch {self.patch[0]}, {self.patch[1]}", [(window, np.array([row]))]
         if self.word is not None:
+            if _is_square(layer) and not {"text", "other tokens"}.intersection(grid.others):
+                raise ArgumentError(
+                    "word needs a layer that reads text and image, and the queries of "
+                    f"{layer.name} are patches: say patch=(row, column), or which part."
+                )
             return self._rows_of_word(layer)
         if self.query is not None:
             first, stop = self.query if isinstance(self.query, tuple) else _one(self.query, layer)
@@ -171,6 +174,8 @@ def _is_square(layer: LayerObservation) -> bool:
 
 
 def _usual_rows(layer: LayerObservation, grid: ImageGrid) -> tuple[str, list[WindowRows]]:
+    if layer.queries == 1:
+        return "its only query", [(0, np.array([0]))]
     if "text" in grid.others or not _is_square(layer):
         return "the last token", [(0, np.array([layer.queries - 1]))]
     if "class token" in grid.others:
@@ -264,27 +269,26 @@ STEP_ARGUMENTS = (
 )  # fmt: skip
 
 
-def value_norms(seen: Seen, layers: list[LayerKey]) -> Norms:
+def image_norms(seen: Seen, layers: list[LayerKey]) -> Norms:
     """|v_j W_O| of every key of some layers, from a second run that is compared with the first."""
     model = seen._model_recorder().model
     run = seen._source._run  # type: ignore[attr-defined]
     norms: dict[tuple[LayerKey, int], Array] = {}
 
-    def note(call: ModelCall, layer: LayerKey, segments: list[Segment]) -> None:
-        norms_bhk = written_norms(call, layer).cpu().numpy().astype(np.float64)
-        for segment in segments:
-            for sentence in segment.sentences:
-                own_hk = norms_bhk[sentence, :, segment.columns]
-                before_hk = norms.get((layer, sentence), own_hk[:, :0])
-                norms[layer, sentence] = np.concatenate([before_hk, own_hk], axis=-1)
+    def look(call: SentenceCall) -> None:
+        own_hk = value_norms(call).cpu().numpy().astype(np.float64)[:, call.columns]
+        before_hk = norms.get((call.key, call.row), own_hk[:, :0])  # of an image packed before it
+        norms[call.key, call.row] = np.concatenate([before_hk, own_hk], axis=-1)
 
-    again = _second_run(model, run, {key.layer for key in layers}, note)
+    again = _second_run(model, run, {key.layer for key in layers}, look)
     for key in layers:
         _check_same(seen, again, key)
     return lambda layer, sentence: norms[layer, sentence]
 
 
-def _second_run(model: Any, run: ForwardRun, layers: set[int], note: Any) -> Seen:
+def _second_run(
+    model: Any, run: ForwardRun, layers: set[int], look: Callable[[SentenceCall], None]
+) -> Seen:
     import torch
 
     from regard.watcher.watch import watch
@@ -293,14 +297,8 @@ def _second_run(model: Any, run: ForwardRun, layers: set[int], note: Any) -> See
         raise NotAskedError("a second run needs the images of the first, and none were given.")
     call = max(run.media, key=lambda x: sum(1 for _ in x.module.modules()))
     arguments = _arguments(call, run)
-    with torch.no_grad(), watch(model, layers=sorted(layers), top=0, map=0) as again:
-        source = again._model_recorder()
-        if not isinstance(source, InterfaceSource):
-            raise BackendError(
-                "weighted='norm' needs a model that attends through the attention interface of "
-                "transformers: its values are not known otherwise."
-            )
-        source.probe = note
+    block = watch(model, layers=sorted(layers), top=0, map=0).changed(Probe(look))
+    with torch.no_grad(), block as again:
         call.module(**arguments)
     return again
 
