@@ -798,6 +798,12 @@ class Seen(ChangeableText, NotebookDisplay):
         part, numbers = (items[0], items[1:]) if isinstance(items[0], str) else (None, items)
         self._check_key(key, part, numbers)
         layer_key = LayerKey(part or self.parts[0], int(numbers[0]))
+        if layer_key not in self.names and layer_key in self._source.layer_keys:
+            number = sum(self._source.has(layer_key, x) for x in range(self.sentences))
+            raise ArgumentError(
+                f"{layer_key} has {count(number, 'sentence')}, counted from 0, so none is "
+                f"{self._sentence}."
+            )
         if layer_key not in self.names:
             layers = [str(x.layer) for x in self.names if x.part == layer_key.part]
             raise ArgumentError(

@@ -267,6 +267,24 @@ def test_modules_whose_names_share_a_number(monkeypatch, tmp_path):
                 check_facts(one.sentence(window)["encoder", layer], weights_hqk, SHARP)
 
 
+    with pytest.raises(ArgumentError) as refused:
+        seen.sentence(1)["encoder", 5]
+    assert str(refused.value) == "encoder layer 5 has 1 sentence, counted from 0, so none is 1."
+
+
+def test_two_encoders_are_told_apart_by_their_paths():
+    text = {"vocab_size": 60, "hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 2,
+            "intermediate_size": 24, "max_position_embeddings": 64}  # fmt: skip
+    vision = {"hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 2,
+              "intermediate_size": 24, "image_size": 8, "patch_size": 2}  # fmt: skip
+    config = hf.ChineseCLIPConfig(text_config=text, vision_config=vision, projection_dim=8)
+    model = sharp(hf.ChineseCLIPModel(config))
+    with torch.no_grad(), regard.watch(model) as seen:
+        model(input_ids=torch.tensor([[3, 4, 5]]), pixel_values=torch.randn(1, 3, 8, 8))
+    assert seen.parts == ("encoder", "encoder text_model")
+    assert seen["encoder text_model", 1].keys == 3
+
+
 def test_a_copy_of_a_layer_in_two_lists():
     """One module under two numbers: each of its calls has a number of its own."""
     config = hf.BertConfig(vocab_size=VOCABULARY, hidden_size=16, num_hidden_layers=4,

@@ -681,3 +681,41 @@ def test_multihead_attention_of_two_texts_of_one_length_is_cross():
         with regard.watch(model) as seen:
             model(one, key=key, value=key)
         assert seen.parts == (part,)
+
+
+class Remembering(nn.Module):
+    """A causal attention with keys of its own before those of the text."""
+
+    def forward(self, x_bte):
+        keys = torch.cat([torch.ones(len(x_bte), 3, x_bte.shape[-1]), x_bte], dim=1)
+        mask = torch.ones(x_bte.shape[1], keys.shape[1]).tril(3).bool()
+        return F.scaled_dot_product_attention(x_bte[:, None], keys[:, None], keys[:, None], mask)
+
+
+class Columns(nn.Module):
+    """Attention whose heads come first, over tokens that were averaged over rows."""
+
+    num_heads = 2
+
+    def forward(self, x_rcbe):
+        x_rcbhd = x_rcbe.unflatten(-1, (2, -1))
+        scores_hbqk = torch.einsum("rqbhd,rkbhd->hbqk", x_rcbhd, x_rcbhd)
+        self.weights_hbqk = scores_hbqk.softmax(-1)
+        return torch.einsum("hbqk,rkbhd->rqbhd", self.weights_hbqk, x_rcbhd)
+
+
+def test_keys_before_those_of_the_text_make_no_encoder():
+    model = Remembering()
+    with torch.no_grad(), regard.watch(model) as seen:
+        model(torch.randn(1, 5, 8))
+    assert seen.parts == ("decoder",)
+
+
+def test_heads_that_come_before_the_sentences():
+    model = Columns()
+    with torch.no_grad(), regard.watch(model) as seen:
+        model(torch.randn(4, 7, 3, 8))
+    assert seen.sentences == 3
+    for sentence in range(3):
+        shown = seen.sentence(sentence)[0].weights
+        np.testing.assert_allclose(shown, model.weights_hbqk[:, sentence].numpy(), atol=1e-6)

@@ -388,6 +388,8 @@ def by_sentence(weights: torch.Tensor, module: Any, sentences: int | None = None
     """
     leading, heads = tuple(weights.shape[:-2]), head_count(module)
     if len(leading) == 2:
+        if sentences is None and leading[0] == heads:
+            sentences = leading[1]
         return weights.transpose(0, 1) if leading[0] != sentences == leading[1] else weights
     if len(leading) < 2:
         number = prod(leading)
@@ -411,9 +413,10 @@ def head_count(module: Any) -> int | None:
 def part_name(
     path: str, call: ModelCall, event: AttentionEvent, *, from_two_texts: bool = False
 ) -> str:
-    """The part of a model that a path names; else 'decoder' where the first query sees one key."""
+    """The part of a model that a path names; else 'decoder' where no query sees a later key."""
     words = path.lower().split(".")
-    if is_cross(call.module, path) or CROSS_NAMES.intersection(words) or from_two_texts:
+    two = from_two_texts and not call.merged
+    if is_cross(call.module, path) or CROSS_NAMES.intersection(words) or two:
         return "cross"
     if "text_decoder" in words:
         return "decoder"
@@ -423,17 +426,18 @@ def part_name(
             return part
     if call.spec is not None and call.spec.band is not None:
         return "decoder" if call.spec.band[1] == 0 else "encoder"
-    return "decoder" if event.causal or sees_one_key(call) else "encoder"
+    return "decoder" if event.causal or is_ordered(call) else "encoder"
 
 
-def sees_one_key(call: ModelCall) -> bool:
-    """Whether the mask hides every key but the first from the first query."""
+def is_ordered(call: ModelCall) -> bool:
+    """Whether every later key is hidden from each query, and the queries are the last keys."""
     shown = call.mask if call.weights is None else call.weights > 0
-    if shown is None or call.query.shape[2] < 2 or call.key.shape[2] < 2:
+    queries, keys = call.query.shape[2], call.key.shape[2]
+    if shown is None or queries < 2 or tuple(shown.shape[-2:]) != (queries, keys):
         return False
-    later = shown[..., 0, 1:]
-    hidden = ~later if later.dtype == _bool() else later < -1e4
-    return bool(later.numel()) and bool(hidden.all())
+    hidden = ~shown if shown.dtype == _bool() else shown < -1e4
+    later = hidden.new_ones((queries, keys)).triu(keys - queries + 1)
+    return bool(later.any()) and bool((hidden | ~later).all())
 
 
 def _bool() -> Any:
