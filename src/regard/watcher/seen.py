@@ -21,7 +21,7 @@ from regard.experiments.because import ScoreDecomposition
 from regard.experiments.changes import SENTENCES, ChangeableText, Progress, check_ablation
 from regard.experiments.effects import Effects
 from regard.experiments.experiment import Experiment
-from regard.experiments.selection import Word
+from regard.experiments.selection import Numbers, Word
 from regard.heads.links import Link
 from regard.heads.rollout import ROLLOUT_EXPLANATION, flow_row, rolled_out
 from regard.text.words import TokenizedText, tokenized_ids
@@ -58,15 +58,13 @@ from regard.watcher.measures.looks_at import LookedAt, looked_at
 from regard.watcher.measures.run_comparison import RunComparison, compare_runs
 from regard.watcher.measures.sinks import SinkReport, find_sinks
 from regard.watcher.media.image_attention import (
-    GridSums,
     ImageAttention,
+    ImageRequest,
     Query,
-    RowChoice,
-    image_norms,
-    mean_of_layers,
+    image_attention,
 )
 from regard.watcher.media.image_grids import ImageGrid, Size, image_grids
-from regard.watcher.media.picture_bytes import FULL_AREA, Area, FramedPicture, PictureBytes
+from regard.watcher.media.picture_bytes import Area, FramedPicture, PictureBytes
 from regard.watcher.media.sound import (
     Head,
     WordTimes,
@@ -76,6 +74,7 @@ from regard.watcher.media.sound import (
     time_names,
     word_times,
 )
+from regard.watcher.media.word_pixels import diffusion_call, prompt_text
 from regard.watcher.options import Spans
 
 if TYPE_CHECKING:
@@ -84,7 +83,6 @@ if TYPE_CHECKING:
 MAX_ROLLOUT_TOKENS = 4096  # a table of 134 MB in float64
 MAX_FLOW_TOKENS = 64  # the flows of one word take ten seconds there in twelve layers
 PART_ORDER = {"encoder": 0, "decoder": 1, "cross": 2}
-WEIGHTED = {None: "weights", "norm": "norm-weighted weights"}
 Key = int | str | tuple[int, int] | tuple[str, int] | tuple[str, int, int]
 
 
@@ -296,7 +294,9 @@ class LiveLayers:
         return real_positions(self._run, positions, sentence)
 
     def _names_without_tokens(self, run: ForwardRun, part: str, length: int) -> TokenizedText:
-        """Names of positions that have no tokens: seconds where they are sound, else numbers."""
+        """Names of positions without tokens: of a prompt, seconds of a sound, else numbers."""
+        if self.given is not None and diffusion_call(run) is not None:
+            return prompt_text(self.tokenizer, self.given, length)
         if part.split()[0] == "encoder" and sound_call(run) is not None:
             try:
                 return time_names(self.seconds_of_position(length), length)
@@ -646,8 +646,8 @@ class Seen(ChangeableText, NotebookDisplay):
         self,
         picture: Any = None,
         *,
-        layer: int | None = None,
-        head: int | None = None,
+        layer: Numbers = None,
+        head: Numbers = None,
         word: str | int | None = None,
         query: Query | None = None,
         patch: tuple[int, int] | None = None,
@@ -657,13 +657,17 @@ class Seen(ChangeableText, NotebookDisplay):
         part: str | None = None,
         grid: Size | None = None,
         area: Area | None = None,
+        prompt: tuple[int, int] | None = None,
+        runs: str | Sequence[int] | None = None,
     ) -> ImageAttention:
         """Where a row looks in an image: its weights on the grid of patches, over the picture.
+
+        In a diffusion model, whose queries are patches, it is where the image looks at a word.
 
         Parameters
         ----------
         picture : the picture, as ``with_picture`` takes it; not needed for the numbers.
-        layer, head : counted from 0; the mean of all if not given.
+        layer, head : one or several, counted from 0; the mean of all if not given.
         word, query, patch : what looks: a word of the text, a query or (start, stop) of them, or
             the patch in a (row, column). If none is given the class token, without one the mean of
             all patches, and in a text its last token.
@@ -674,26 +678,20 @@ class Seen(ChangeableText, NotebookDisplay):
         grid : (rows, columns), where the model does not say them.
         area : (left, top, right, bottom), the part of the picture that the model was given, in
             fractions; by the processor if not given.
+        prompt : (start, stop) of the keys that are the prompt, in a diffusion model that reads
+            prompt and image together, where the model does not say them.
+        runs : 'all', or numbers of runs, as of a diffusion model's steps, to take the mean of.
         """
-        if weighted not in WEIGHTED:
-            raise ArgumentError(f"weighted must be 'norm' or None, got {weighted!r}.")
-        choice = RowChoice(word, query, patch, when)
-        layers = self._image_layers(part, layer, image, grid)
-        norms = image_norms(self, [key for key, _ in layers]) if weighted == "norm" else None
-        sums = [
-            (key, GridSums.from_layer(self._source, key, one, choice, norms)) for key, one in layers
-        ]
-        weights, others = mean_of_layers(sums, head)
-        framed, span, notes = self._framed(picture, area, layers[0][1])
-        return ImageAttention(
-            weights,
-            others,
-            _image_title(sums, layer, head, image),
-            framed,
-            span,
-            WEIGHTED[weighted],
-            notes,
-        )
+        if isinstance(runs, str) and runs != "all":
+            raise ArgumentError(f"runs must be 'all' or numbers of runs, got {runs!r}.")
+        request = ImageRequest(
+            picture, layer, head, (word, query, patch, when), weighted, image, part, grid, area,
+            prompt,
+        )  # fmt: skip
+        if runs is None:
+            return image_attention(self, request)
+        chosen = range(self.runs) if isinstance(runs, str) else runs
+        return ImageAttention.mean([image_attention(self.run(x), request) for x in chosen])
 
     def seconds(self, seconds: float | None = None, *, part: str | None = None) -> Array:
         """The second at which each key of a part begins, for a model of sound.
@@ -866,58 +864,6 @@ class Seen(ChangeableText, NotebookDisplay):
         self.texts(part)  # raises where there is no such part
         return part or self.parts[0]
 
-    def _framed(
-        self, picture: Any, area: Area | None, grid: ImageGrid
-    ) -> tuple[PictureBytes | None, Area, tuple[str, ...]]:
-        pictures = self._pictures or self._source.pictures
-        if picture is not None:
-            framed = FramedPicture(PictureBytes.from_any(picture), area)
-        elif 0 <= grid.image < len(pictures):
-            framed = pictures[grid.image]
-        else:
-            return None, FULL_AREA, ()
-        return framed.picture, *framed.area_on(grid, self._source.processor)
-
-    def _image_layers(
-        self, part: str | None, layer: int | None, image: int, size: Size | None
-    ) -> list[tuple[LayerKey, ImageGrid]]:
-        """The layers of a part with their grids; of the first part that looks at an image."""
-        if not self.names:
-            raise NotAskedError(f"nothing was seen yet: {self.advice}")
-        if part is None:
-            part = self._image_part(size)
-        keys = [key for key in self.names if key.part == part and layer in (None, key.layer)]
-        if not keys:
-            numbers = [key.layer for key in self.names if key.part == part]
-            raise ArgumentError(
-                f"part and layer must be watched ones: {part!r} has layers "
-                f"{', '.join(map(str, numbers)) or 'none'}."
-            )
-        return [(key, self.image_grid(key, image, size)) for key in keys]
-
-    def _image_part(self, size: Size | None) -> str:
-        """The part that looks at images: the text's before that of the patches themselves."""
-        first: Exception | None = None
-        keys = {part: next(key for key in self.names if key.part == part) for part in self.parts}
-        rows = {part: self._source.layer(key, self._sentence or 0).queries
-                for part, key in keys.items()}  # fmt: skip
-        texts = [part for part in self.parts if part.split()[0] in ("decoder", "text")]
-
-        def order(part: str) -> int:
-            if part.split()[0] != "cross":
-                return 0 if part in texts else 1
-            # Of the text where it has its rows; else it pools patches, after the layers of those.
-            return 0 if rows[part] in [rows[x] for x in texts] else 2
-
-        for part in sorted(self.parts, key=order):
-            try:
-                self.image_grid(keys[part], 0, size)
-            except NotAskedError as error:
-                first = first or error
-            else:
-                return part
-        raise first or NotAskedError("no image was seen.")
-
     @property
     def _recorder(self) -> Any:
         recorder = getattr(self._source, "recorder", None)
@@ -1063,13 +1009,3 @@ class Seen(ChangeableText, NotebookDisplay):
         if source.model is None:
             raise BackendError("a second run needs the model: regard.watch(model), not watch().")
         return source
-
-
-def _image_title(
-    sums: list[tuple[LayerKey, GridSums]], layer: int | None, head: int | None, image: int
-) -> str:
-    key = sums[0][0]
-    heads = "mean of all heads" if head is None else f"head {head}"
-    layers = count(len(sums), "layer")
-    where = f"{key.part}, mean of {layers}" if layer is None else str(key)
-    return f"Weights on image {image} of {sums[0][1].looks} ({where}, {heads})"

@@ -266,7 +266,6 @@ def test_modules_whose_names_share_a_number(monkeypatch, tmp_path):
             for window, weights_hqk in enumerate(weights_bhqk):
                 check_facts(one.sentence(window)["encoder", layer], weights_hqk, SHARP)
 
-
     with pytest.raises(ArgumentError) as refused:
         seen.sentence(1)["encoder", 5]
     assert str(refused.value) == "encoder layer 5 has 1 sentence, counted from 0, so none is 1."
