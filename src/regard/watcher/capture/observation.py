@@ -6,12 +6,13 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import pairwise
+from math import prod
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from regard.engine.call import Problem, Requested, prepare
+from regard.engine.call import Problem, Requested, blocks, prepare
 from regard.engine.observation import ArrayFacts, Observation
 from regard.engine.observe import observe, observe_from_logsumexp, observe_problem
 from regard.engine.pairs import sums_by_span
@@ -23,7 +24,13 @@ from regard.textbook.options import with_defaults
 from regard.typing import Array
 from regard.watcher.capture.deferred import DeferredCheck, DeviceQueue, ShareCheck
 from regard.watcher.capture.model_call import ModelCall, rounding
-from regard.watcher.capture.records import LayerRecord, Pending, SentenceFacts
+from regard.watcher.capture.records import (
+    OWN_MEMORY_BYTES,
+    LayerRecord,
+    Pending,
+    SentenceFacts,
+    in_own_memory,
+)
 from regard.watcher.capture.segments import Segment
 from regard.watcher.layer import picked
 from regard.watcher.options import Options
@@ -100,7 +107,7 @@ def observe_part(
     query, key = engine_input(call.query)[rows], engine_input(call.key)[columns]
     value = engine_input(call.value)[columns] if with_output else key[..., :0]
     every = max(query.shape[-2], key.shape[-2])
-    blocks = options.map if first or not options.map else every
+    most = options.map if first or not options.map else every
     late = first and not with_output and waits_for_map(call, segment, options, keep)
     if call.logsumexp is not None and not with_output:
         logsumexp = call.logsumexp[rows]
@@ -109,18 +116,19 @@ def observe_part(
             key,
             logsumexp,
             top=options.top,
-            map=blocks,
+            map=most,
             scale=call.scale,
             softcap=call.softcap,
             **segment.arguments,
         )
     arguments: dict[str, Any] = segment.arguments | {"scale": call.scale, "softcap": call.softcap}
     if not in_host_memory(call.query):
-        return observe(query, key, value, top=options.top, map=blocks, **arguments)
+        return observe(query, key, value, top=options.top, map=most, **arguments)
     # It is read before the model goes on, so it may share the model's memory.
-    requested = Requested(with_output, True, options.top, 0 if late else blocks, True, True)
+    requested = Requested(with_output, True, options.top, 0 if late else most, True, True)
     copy = late and shares_memory(call)
-    return observe_problem(prepare(query, key, value, copy=copy, **arguments), requested)
+    problem = prepare(query, key, value, copy=copy and not _is_large(query, key), **arguments)
+    return observe_problem(problem, requested)
 
 
 def take_facts(
@@ -268,7 +276,11 @@ def pending_facts(
     """
     keys = slice(segment.column_start, segment.column_start + seen.keys)
     seen = without_output(seen)
-    late = LateMap(seen) if options.map and "map" not in seen.facts else None
+    late = None
+    if options.map and "map" not in seen.facts:
+        problem: Any = seen.parts[0]
+        large = _is_large(problem.query_hqd, problem.key_gkd)
+        late = LateMap(in_own_memory(seen) if large else seen, options.map)
     for index, sentence in enumerate(segment.sentences):
         ids = tokens[sentence]
         tokens_k = None if ids is None or len(ids) < keys.stop else ids[keys]
@@ -378,10 +390,20 @@ SHARED_DTYPES = ("float32", "float64")  # NumPy's views of such tensors are the 
 
 
 def waits_for_map(call: ModelCall, segment: Segment, options: Options, keep: bool) -> bool:
-    """Whether the map of a first call is every weight, and query and key give it later."""
-    short = 0 < max(segment.queries, segment.keys) <= options.map
+    """Whether query and key give the map of a first call later, and take no more memory.
+
+    So it is where the map is every weight, which takes a pass of its own anyway.
+    """
+    (_, heads, _, width), sizes = call.query.shape, (segment.queries, segment.keys)
+    numbers = (segment.queries * heads + segment.keys * call.key.shape[1]) * width
+    cells = heads * prod(len(blocks(size, options.map)) - 1 for size in sizes) if options.map else 0
+    worth = 0 < max(sizes) <= options.map or 0 < numbers < cells
     plain = "mask" not in segment.arguments and not (keep or options.spans)
-    return short and plain and in_host_memory(call.query)
+    return worth and plain and in_host_memory(call.query)
+
+
+def _is_large(query: Any, key: Any) -> bool:
+    return int(query.nbytes + key.nbytes) >= OWN_MEMORY_BYTES
 
 
 @dataclass(eq=False)
@@ -389,14 +411,14 @@ class LateMap:
     """An observation without its map, and what computes it: its own copies of query and key."""
 
     seen: Observation
+    most: int  # blocks of the map
     complete: bool = False
 
     def observation(self) -> Observation:
         """The observation with its map, computed once for all sentences of it."""
         if not self.complete:
             problem: Any = self.seen.parts[0]
-            size = max(self.seen.queries, self.seen.keys)
-            more = observe_problem(problem, Requested(False, map=size))
+            more = observe_problem(problem, Requested(False, map=self.most))
             facts = ArrayFacts({**self.seen.facts, "map": more.facts["map"]})
             spent = replace(self.seen.cost, flops=self.seen.cost.flops + more.cost.flops)
             self.seen, self.complete = replace(self.seen, facts=facts, cost=spent), True
