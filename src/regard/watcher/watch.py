@@ -82,7 +82,8 @@ def watch(
         its tokenizer serves where none is given.
     layers : 'all', or the numbers of layers to watch, counted from 0 as in the model.
     top : how many best keys of each query to keep.
-    map : the largest number of blocks per side, all a power of two of tokens but the last.
+    map : up to so many tokens the map holds every weight; of longer texts it has at most half as
+        many blocks per side, all a power of two of tokens but the last.
     keep : layers whose query and key are kept, 'all' for every one; then ``tile`` and ``row`` work.
         'auto' is every layer while they take at most 1 GiB together.
     spans : {name: (start, stop)} in tokens or {name: text}, the messages of a chat (their roles are

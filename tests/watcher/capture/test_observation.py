@@ -5,7 +5,6 @@ from copy import deepcopy
 import numpy as np
 import pytest
 import torch
-import transformers as hf
 from tests.helpers.model_families import FAMILIES, batch
 
 import regard
@@ -95,25 +94,22 @@ def test_tokens_after_a_prompt_complete_its_map_first(maps):
     assert maps
 
 
-def test_a_long_map_waits_where_query_and_key_take_less_memory(maps):
-    """Two numbers a head and token against 16 x 16 blocks: the map of blocks comes later."""
-    torch.manual_seed(0)
-    config = hf.LlamaConfig(
-        vocab_size=60, hidden_size=8, intermediate_size=16, num_hidden_layers=2,
-        num_attention_heads=4, num_key_value_heads=1, max_position_embeddings=64,
-    )  # fmt: skip
-    model, inputs = hf.LlamaForCausalLM(config).eval(), {"input_ids": torch.arange(32)[None]}
-    seen, _ = watched(model, inputs, map=16)
+def test_a_long_text_has_a_map_of_half_as_many_blocks(maps):
+    """So that a long text's map takes no more memory than the model's own vectors."""
+    model, inputs = FAMILY["llama"].made(), batch("not", 1, 9)
+    seen, _ = watched(model, inputs, map=8)
     assert maps == []
-    kept, _ = watched(model, inputs, map=16, keep="all")
+    every, _ = watched(model, inputs, map=9)
     for layer in seen.names:
-        assert seen[layer].map.shape == (4, 16, 16)  # blocks of two tokens
-        np.testing.assert_array_equal(seen[layer].map, kept[layer].map)
-    assert len(maps) == 2
+        weights_hqk = every[layer].map
+        assert weights_hqk.shape[1:] == (9, 9)
+        columns_hqc = np.add.reduceat(weights_hqk, [0, 4, 8], axis=2)
+        means_hrc = np.add.reduceat(columns_hqc, [0, 4, 8], axis=1) / [[4], [4], [1]]
+        np.testing.assert_allclose(seen[layer].map, means_hrc, rtol=1e-5)
 
 
 def test_facts_that_stay_lie_in_memory_of_their_own(monkeypatch):
-    """Every fact is the same, and best keys, stored in 32 bits, are given out in 64."""
+    """Every fact is the same, and best keys, stored in 16 bits, are given out in 64."""
     model, inputs = FAMILY["llama"].made(), batch("not", 1, 9)
     expected, _ = watched(model, inputs, keep="all", spans={"begin": (0, 3)})
     monkeypatch.setattr(records, "OWN_MEMORY_BYTES", 0)
@@ -121,7 +117,7 @@ def test_facts_that_stay_lie_in_memory_of_their_own(monkeypatch):
     for layer in moved.names:
         (record,) = moved._recorder.runs[0].records[layer]
         assert record.settled
-        assert record.rows["top_keys"][0].dtype == np.int32
+        assert record.rows["top_keys"][0].dtype == np.int16
         one, two = moved[layer], expected[layer]
         for name, fact in two.facts.items():
             np.testing.assert_array_equal(one.facts[name], fact)

@@ -1,5 +1,7 @@
 """Models of images and text that stitch, cut or pool their patches, against eager weights."""
 
+from unittest.mock import patch
+
 import numpy as np
 import pytest
 import torch
@@ -154,12 +156,14 @@ def noted_weights(model, inputs, of):
         return sdpa(module, query, key, value, mask, scaling=scaling, **options)
 
     sdpa = hf.AttentionInterface()["sdpa"]
-    hf.AttentionInterface.register("noted", note)
-    hf.AttentionMaskInterface.register("noted", hf.masking_utils.sdpa_mask)
-    model.set_attn_implementation("noted")
-    with torch.no_grad():
-        model(**inputs)
-    model.set_attn_implementation("sdpa")
+    attentions, masks = hf.AttentionInterface, hf.AttentionMaskInterface
+    with patch.dict(attentions._global_mapping), patch.dict(masks._global_mapping):
+        attentions.register("noted", note)
+        masks.register("noted", hf.masking_utils.sdpa_mask)
+        model.set_attn_implementation("noted")
+        with torch.no_grad():
+            model(**inputs)
+        model.set_attn_implementation("sdpa")
     (weights_bhqk,) = made
     return weights_bhqk.double().numpy()
 

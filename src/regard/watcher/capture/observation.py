@@ -6,13 +6,12 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import pairwise
-from math import prod
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from regard.engine.call import Problem, Requested, blocks, prepare
+from regard.engine.call import Problem, Requested, prepare
 from regard.engine.observation import ArrayFacts, Observation
 from regard.engine.observe import observe, observe_from_logsumexp, observe_problem
 from regard.engine.pairs import sums_by_span
@@ -107,7 +106,7 @@ def observe_part(
     query, key = engine_input(call.query)[rows], engine_input(call.key)[columns]
     value = engine_input(call.value)[columns] if with_output else key[..., :0]
     every = max(query.shape[-2], key.shape[-2])
-    most = options.map if first or not options.map else every
+    most = options.map_blocks(every) if first or not options.map else every
     late = first and not with_output and waits_for_map(call, segment, options, keep)
     if call.logsumexp is not None and not with_output:
         logsumexp = call.logsumexp[rows]
@@ -221,6 +220,7 @@ def observe_weights(
     with np.errstate(divide="ignore"):
         scores = np.log(weights)
     query, key = (np.zeros((*weights.shape[:-2], n, 1), scores.dtype) for n in weights.shape[-2:])
+    every = max(weights.shape[-2:])
     return observe_from_logsumexp(
         query,
         key,
@@ -229,7 +229,7 @@ def observe_weights(
         offset=segment.arguments.get("offset"),
         scale=1.0,
         top=options.top,
-        map=options.map if first else options.map and max(weights.shape[-2:]),
+        map=options.map_blocks(every) if first else options.map and every,
     )
 
 
@@ -280,7 +280,7 @@ def pending_facts(
     if options.map and "map" not in seen.facts:
         problem: Any = seen.parts[0]
         large = _is_large(problem.query_hqd, problem.key_gkd)
-        late = LateMap(in_own_memory(seen) if large else seen, options.map)
+        late = LateMap(in_own_memory(seen) if large else seen)
     for index, sentence in enumerate(segment.sentences):
         ids = tokens[sentence]
         tokens_k = None if ids is None or len(ids) < keys.stop else ids[keys]
@@ -390,16 +390,10 @@ SHARED_DTYPES = ("float32", "float64")  # NumPy's views of such tensors are the 
 
 
 def waits_for_map(call: ModelCall, segment: Segment, options: Options, keep: bool) -> bool:
-    """Whether query and key give the map of a first call later, and take no more memory.
-
-    So it is where the map is every weight, which takes a pass of its own anyway.
-    """
-    (_, heads, _, width), sizes = call.query.shape, (segment.queries, segment.keys)
-    numbers = (segment.queries * heads + segment.keys * call.key.shape[1]) * width
-    cells = heads * prod(len(blocks(size, options.map)) - 1 for size in sizes) if options.map else 0
-    worth = 0 < max(sizes) <= options.map or 0 < numbers < cells
+    """Whether the map of a first call is every weight, and query and key give it later."""
+    short = 0 < max(segment.queries, segment.keys) <= options.map
     plain = "mask" not in segment.arguments and not (keep or options.spans)
-    return worth and plain and in_host_memory(call.query)
+    return short and plain and in_host_memory(call.query)
 
 
 def _is_large(query: Any, key: Any) -> bool:
@@ -411,14 +405,14 @@ class LateMap:
     """An observation without its map, and what computes it: its own copies of query and key."""
 
     seen: Observation
-    most: int  # blocks of the map
     complete: bool = False
 
     def observation(self) -> Observation:
         """The observation with its map, computed once for all sentences of it."""
         if not self.complete:
             problem: Any = self.seen.parts[0]
-            more = observe_problem(problem, Requested(False, map=self.most))
+            size = max(self.seen.queries, self.seen.keys)
+            more = observe_problem(problem, Requested(False, map=size))
             facts = ArrayFacts({**self.seen.facts, "map": more.facts["map"]})
             spent = replace(self.seen.cost, flops=self.seen.cost.flops + more.cost.flops)
             self.seen, self.complete = replace(self.seen, facts=facts, cost=spent), True
@@ -585,7 +579,8 @@ class StackedCalls:
         each = zip(*(layer.tensors for layer in layers), strict=True)
         # Copied, one layer too: a cache may be overwritten before the rest is computed.
         query, key, logsumexp = (torch.stack(x) for x in each)
-        requested = Requested(False, True, self.options.top, self.options.map, True, True)
+        most = self.options.map_blocks(max(query.shape[-2], key.shape[-2]))
+        requested = Requested(False, True, self.options.top, most, True, True)
         options = with_defaults(
             scale=call.scale, softcap=call.softcap, **layers[0].segment.arguments
         )

@@ -360,8 +360,9 @@ class LayerRecord:
     def _settle(self) -> None:
         """Move what was recorded so far, the first call, out of the heap."""
         self.settled = True
-        if self.rows["top_keys"]:
-            self.rows["top_keys"] = [x.astype(np.int32) for x in self.rows["top_keys"]]
+        short = self.keys <= np.iinfo(np.int16).max
+        keys = [x.astype(np.int16 if short else np.int32) for x in self.rows["top_keys"]]
+        self.rows["top_keys"] = keys
         names = ("rows", "received_hk", "map", "distances", "measures", "span_sums")
         for name, moved in in_own_memory({x: getattr(self, x) for x in names}).items():
             setattr(self, name, moved)
