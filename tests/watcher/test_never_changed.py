@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 import torch
 import transformers as hf
-from tests.helpers.model_families import STEPS, VOCABULARY, batch, close, real
+from tests.helpers.model_families import FAMILIES, STEPS, VOCABULARY, batch, close, real
+from transformers.generation import ContinuousBatchingConfig
 
 import regard
 from regard.errors import NotAskedError
@@ -179,3 +180,41 @@ def test_a_model_that_runs_on_another_thread_is_said(model):
     assert str(seen).startswith(f"Seen: nothing yet: {said}thread that calls the model.")
     with pytest.raises(NotAskedError, match=said):
         seen[0]
+
+
+def test_continuous_batches_are_the_same(caplog):
+    """``generate_batch`` asks for the name of the attention, and runs on a thread of its own."""
+    model = next(family for family in FAMILIES if family.name == "llama").made()
+    caplog.set_level("CRITICAL")
+    sizes = ContinuousBatchingConfig(num_blocks=8, page_size=16, max_batch_tokens=32)
+    options = hf.GenerationConfig(max_new_tokens=4, do_sample=False, pad_token_id=0)
+
+    def written():
+        answers = model.generate_batch(
+            inputs=[[5, 6, 7, 8], [9, 10, 11]], generation_config=options, progress_bar=False,
+            continuous_batching_config=sizes,
+        )  # fmt: skip
+        return [answers[name].generated_tokens for name in sorted(answers)]
+
+    expected = written()
+    with regard.watch(model) as seen:
+        assert written() == expected
+    assert [len(tokens) for tokens in expected] == [4, 4]
+    assert str(seen).startswith("Seen: nothing yet: the model ran on another thread")
+
+
+@pytest.mark.parametrize("more", [{}, {"cache_implementation": "static"}], ids=str)
+def test_a_cache_of_a_window_between_recurrent_layers(more):
+    """RecurrentGemma attends to its last six tokens, whatever cache generate is told to use."""
+    torch.manual_seed(0)
+    config = hf.RecurrentGemmaConfig(
+        **SIZES | {"num_hidden_layers": 3, "num_key_value_heads": 1, "intermediate_size": 96},
+        lru_width=32, attention_window_size=6, head_dim=8,
+    )  # fmt: skip
+    model, inputs = hf.RecurrentGemmaForCausalLM(config).eval(), batch("not", sentences=1)
+    expected = model.generate(**inputs, **OPTIONS, **more)
+    with regard.watch(model) as seen:
+        assert torch.equal(model.generate(**inputs, **OPTIONS, **more), expected)
+    visible = (seen[2].map > 0).sum(-1)
+    rows = expected.shape[1] - 1
+    np.testing.assert_array_equal(visible, [np.minimum(np.arange(rows) + 1, 6)] * 4)

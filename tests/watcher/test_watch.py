@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 import torch
 import transformers as hf
-from tests.helpers.model_families import FAMILIES, batch
+from tests.helpers.model_families import FAMILIES, VOCABULARY, batch
 from transformers import AttentionInterface, AttentionMaskInterface
 
 import regard
@@ -209,6 +209,26 @@ def test_bfloat16():
     size = float(expected.abs().max())
     assert float((actual - expected).abs().max()) <= 16 * 2**-8 * size
     assert seen.sentence(0)[0].entropy.dtype == np.float32
+
+
+def test_large_scores_in_bfloat16_are_compared_in_float32():
+    """Scores of a hundred round by almost one in bfloat16, in a model that does not scale them."""
+    torch.manual_seed(0)
+    config = hf.SwitchTransformersConfig(
+        vocab_size=VOCABULARY, d_model=32, d_kv=8, d_ff=32, num_layers=1, num_decoder_layers=1,
+        num_heads=4, num_experts=2, decoder_start_token_id=0,
+    )  # fmt: skip
+    model = hf.SwitchTransformersModel(config).eval()
+    for parameter in model.parameters():
+        if parameter.ndim > 1:
+            torch.nn.init.normal_(parameter, std=0.5)
+    model, ids = model.to(torch.bfloat16), torch.arange(3, 27)[None]
+    with torch.no_grad():
+        expected = model(input_ids=ids, decoder_input_ids=ids).last_hidden_state
+        with regard.watch(model) as seen:
+            output = model(input_ids=ids, decoder_input_ids=ids).last_hidden_state
+    assert torch.equal(output, expected)
+    assert seen.parts == ("encoder", "decoder", "cross")
 
 
 def test_refusal_where_the_attention_is_another(monkeypatch):

@@ -5,7 +5,9 @@ import functools
 
 import pytest
 import torch
+import transformers as hf
 from tests.helpers.model_families import FAMILIES, STEPS, batch, close, eager
+from tests.helpers.small_tokenizers import byte_level
 
 import regard
 
@@ -163,3 +165,17 @@ def test_attention_around_a_model_of_transformers_is_seen(pooling):
     for (_, key), weights in zip(layers, own, strict=True):
         close(seen[key].weights, weights[0].double().numpy(), STEPS)
     close(seen[pooled].weights, model[1].weights_bqk.double().numpy(), STEPS)
+
+
+def test_a_pipeline_has_its_model_and_its_tokenizer():
+    tokenizer = byte_level()
+    torch.manual_seed(0)
+    model = hf.LlamaForCausalLM(hf.LlamaConfig(
+        vocab_size=len(tokenizer), hidden_size=16, intermediate_size=32, num_hidden_layers=1,
+        num_attention_heads=4, num_key_value_heads=2,
+    )).eval()  # fmt: skip
+    pipeline = hf.pipeline("text-generation", model=model, tokenizer=tokenizer)
+    with regard.watch(pipeline) as seen:
+        pipeline("The dog ate 日本語\nthe", max_new_tokens=1, do_sample=False)
+    assert seen.words[:4] == ("<s>", "The", "dog", "ate")
+    assert seen.words[-3:] == ("日本語", "\\n", "the")  # the line end is a word of its own

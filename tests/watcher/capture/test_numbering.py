@@ -295,3 +295,43 @@ def test_a_copy_of_a_layer_in_two_lists():
     with torch.no_grad(), regard.watch(model, top=4) as seen:
         model(ids)
     check_every_layer(seen, expected)
+
+
+TOWER = {"hidden_size": 16, "intermediate_size": 32, "num_hidden_layers": 1,
+         "num_attention_heads": 4}  # fmt: skip
+TOWERS = {
+    "text_config": TOWER | {"vocab_size": VOCABULARY, "max_position_embeddings": 16},
+    "vision_config": TOWER | {"image_size": 16, "patch_size": 8},
+}
+SEAMLESS = {"vocab_size": VOCABULARY, "hidden_size": 16, "max_position_embeddings": 32,
+            **{f"{side}_layers": 1 for side in ("encoder", "decoder", "speech_encoder",
+                                                "t2u_encoder", "t2u_decoder")},
+            **{f"{side}_attention_heads": 4 for side in ("encoder", "decoder")},
+            **{f"{side}_ffn_dim": 32 for side in ("encoder", "decoder")}}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("kind", "config", "parts"),
+    [
+        (hf.CLIPModel, hf.CLIPConfig(**TOWERS), ("encoder", "decoder")),
+        (hf.OwlViTModel, hf.OwlViTConfig(**TOWERS), ("encoder", "decoder")),
+        (
+            hf.SeamlessM4TForTextToText,
+            hf.SeamlessM4TConfig(**SEAMLESS),
+            ("encoder", "decoder", "cross"),
+        ),
+    ],
+    ids=lambda x: getattr(x, "__name__", ""),
+)
+def test_a_text_tower_that_looks_back_is_a_decoder(kind, config, parts):
+    inputs = {"input_ids": torch.arange(3, 11)[None]}
+    if "cross" in parts:
+        inputs["decoder_input_ids"] = torch.arange(3, 8)[None]
+    else:
+        inputs |= {"pixel_values": torch.randn(1, 3, 16, 16), "attention_mask": torch.ones(1, 8)}
+    model = kind(config).eval()
+    with torch.no_grad(), regard.watch(model) as seen:
+        model(**inputs)
+    assert seen.parts == parts
+    weights_hqk = seen["decoder", 0].map
+    assert (weights_hqk > 0).sum(-1).tolist() == [list(range(1, weights_hqk.shape[1] + 1))] * 4

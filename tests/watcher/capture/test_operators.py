@@ -2,6 +2,8 @@
 
 import copy
 import re
+import subprocess
+import sys
 import threading
 
 import numpy as np
@@ -719,3 +721,16 @@ def test_heads_that_come_before_the_sentences():
     for sentence in range(3):
         shown = seen.sentence(sentence)[0].weights
         np.testing.assert_allclose(shown, model.weights_hbqk[:, sentence].numpy(), atol=1e-6)
+
+
+def test_the_first_watch_of_a_module_does_not_import_the_compiler():
+    """torch._dynamo takes longer to import than torch itself."""
+    code = (
+        "import sys, torch, regard\n"
+        "module = torch.nn.MultiheadAttention(8, 2, batch_first=True).eval()\n"
+        "x = torch.randn(1, 5, 8)\n"
+        "with torch.no_grad(), regard.watch(module) as seen: module(x, x, x)\n"
+        "print(seen[0].map.shape, 'torch._dynamo' in sys.modules)"
+    )
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert run.stdout.strip() == "(2, 5, 5) False"

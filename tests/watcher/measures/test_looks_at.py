@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 import torch
+import transformers as hf
 from tests.helpers.model_families import FAMILIES, STEPS, batch, eager
 
 import regard
@@ -88,3 +89,41 @@ def test_keys_of_another_text_are_cross_attention():
     with torch.no_grad(), regard.watch(model) as seen:
         model(query, key, key)
     assert seen.parts == ("cross",)
+
+
+def led():
+    sizes = {"d_model": 16, "encoder_layers": 2, "decoder_layers": 1, "encoder_ffn_dim": 32,
+             "decoder_ffn_dim": 32, "encoder_attention_heads": 4, "decoder_attention_heads": 4,
+             "max_encoder_position_embeddings": 32, "max_decoder_position_embeddings": 32,
+             "vocab_size": 60}  # fmt: skip
+    model = hf.LEDModel(hf.LEDConfig(**sizes, attention_window=[4, 4])).eval()
+    return model, {"input_ids": torch.arange(3, 19)[None], "decoder_input_ids": IDS[:, :5]}
+
+
+def rt_detr():
+    backbone = hf.RTDetrResNetConfig(
+        embedding_size=8, hidden_sizes=[8, 8, 16, 16], depths=[1] * 4, layer_type="basic",
+        out_features=["stage2", "stage3", "stage4"],
+    )  # fmt: skip
+    sizes = {"encoder_hidden_dim": 32, "encoder_in_channels": [8, 16, 16], "encoder_ffn_dim": 32,
+             "encoder_attention_heads": 4, "d_model": 32, "decoder_in_channels": [32] * 3,
+             "decoder_ffn_dim": 32, "decoder_attention_heads": 4, "decoder_layers": 2,
+             "decoder_n_points": 2, "num_queries": 6, "num_denoising": 0}  # fmt: skip
+    model = hf.RTDetrModel(hf.RTDetrConfig(backbone_config=backbone, **sizes)).eval()
+    return model, {"pixel_values": torch.randn(1, 3, 64, 64)}
+
+
+LEFT_OUT = {
+    led: ("encoder.layers.*.self_attn.longformer_self_attn", ("decoder", "cross")),
+    rt_detr: ("decoder.layers.*.encoder_attn", ("encoder", "decoder")),  # deformable attention
+}
+
+
+@pytest.mark.parametrize("made", LEFT_OUT)
+def test_attention_of_another_kind_in_a_model_of_transformers_is_named(made):
+    (path, parts), (model, inputs) = LEFT_OUT[made], made()
+    with torch.no_grad(), regard.watch(model) as seen:
+        model(**inputs)
+    assert seen.parts == parts
+    assert seen.unrecorded == tuple(path.replace("*", str(layer)) for layer in range(2))
+    assert path in " ".join(str(seen).split())
