@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
@@ -156,6 +156,14 @@ class LiveLayers:
         self.processor, self.given = processor, given
         self._made: dict[tuple[int, LayerKey, int], tuple[int, LayerObservation]] = {}
         self._named: tuple[tuple[int, ...], TokenizedText] | None = None
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> LiveLayers:
+        return self  # with the model, which a copy shares
+
+    def __reduce__(self) -> tuple[Callable[[bytes], LayerSource], tuple[bytes]]:
+        from regard.watcher.files.watched_file import content_of, layers_from
+
+        return layers_from, (content_of(Seen(self)),)  # every number, without the model
 
     def at(self, number: int) -> LiveLayers:
         if not 0 <= number < len(self.recorder.runs):

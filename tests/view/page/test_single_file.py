@@ -112,7 +112,10 @@ def test_the_numbers_are_those_of_the_reading(page):
     assert list(embedded["steps"]) == ["encoder 1 0"]
 
 
-@pytest.mark.parametrize("text", ["</script><img src=x onerror=alert(1)>", "a \u2028 <!-- b"])
+TEXTS = ["</script><img src=x onerror=alert(1)>", "a \u2028 <!-- b", "half a character: \ud83d"]
+
+
+@pytest.mark.parametrize("text", TEXTS, ids=ascii)
 def test_text_cannot_leave_its_place(text):
     steps = regard.self_attention(np.eye(2), np.eye(2), np.eye(2), np.eye(2), words=[text, "b"])
     page = offline_page(steps)
@@ -120,6 +123,7 @@ def test_text_cannot_leave_its_place(text):
     assert "<img" not in re.sub(r"<script.*?</script>", "", page, flags=re.DOTALL)
     reading = regard.read(text, model=MODEL)
     page = offline_page(reading)
+    assert page.encode()
     assert embedded_in(page)["reading"]["sentence"] == text
     assert page.count("<script") == 3
 

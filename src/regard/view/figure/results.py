@@ -270,9 +270,10 @@ def provenance(*parts: str) -> str:
 
 
 def _page(thing: Any, state: dict[str, Any]) -> Callable[[], str]:
-    def page() -> str:
-        from regard.view.page.embed import offline_page
+    return partial(_offline_page, thing, state)  # which can be pickled
 
-        return offline_page(thing, state)
 
-    return page
+def _offline_page(thing: Any, state: dict[str, Any]) -> str:
+    from regard.view.page.embed import offline_page
+
+    return offline_page(thing, state)

@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from regard.errors import ArgumentError
+from regard.view.page.maps import bounded_integer
 from regard.view.page.readings import Readings
 
 
@@ -54,6 +55,13 @@ AnswerFunction = Callable[[Fields, Stop], Answer]
 AnswerTable = dict[str, AnswerFunction]
 
 
+NOTHING_OPEN = {
+    "file": "no .regard file is open here: run regard open FILE.regard, or, on a static site, drop "
+    "the file on the page.",
+    "training": "no training is open here: run regard open FOLDER; a static site reads no folders.",
+}
+
+
 @dataclass(frozen=True)
 class Sources:
     """What answers are computed from: readings of a model, files, and folders of trainings.
@@ -64,6 +72,13 @@ class Sources:
     readings: Readings = field(default_factory=Readings)
     files: Sequence[Path] = ()
     trainings: Sequence[Path] = ()
+
+    def index(self, fields: Fields, name: str) -> int:
+        """The index of the ``file`` or the ``training`` that a request names."""
+        paths = self.files if name == "file" else self.trainings
+        if not paths:
+            raise ArgumentError(NOTHING_OPEN[name])
+        return bounded_integer(name, fields.get(name), 0, len(paths) - 1)
 
 
 def json_answer(value: Any, status: int = 200) -> Answer:

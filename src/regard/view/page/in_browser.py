@@ -31,7 +31,7 @@ from regard.view.page.readings import text_field
 from regard.view.page.routes import all_answers
 from regard.view.page.runs import readable_run
 
-MAX_CACHE_BYTES = 120_000_000  # of readings; a tab has less memory than a machine
+MAX_CACHE_BYTES = 60_000_000  # of readings; a tab has less memory than a machine
 INTERNAL_ERROR_MESSAGE = (
     "Something went wrong inside the explorer: this is a defect. The browser's console has it."
 )
@@ -88,14 +88,13 @@ def check_code(fields: Fields, stop: Stop) -> Answer:
     linecache.cache[PASTED_NAME] = (len(code), None, code.splitlines(keepends=True), PASTED_NAME)
     try:
         exec(compile(code, PASTED_NAME, "exec"), names)  # noqa: S102
-    except Exception as error:
-        raise ArgumentError(f"the code must run, and it ended with {error!r}.") from None
+    except (Exception, SystemExit) as error:
+        raise ArgumentError(f"the code must run, got {type(error).__name__}: {error}") from None
     functions = [x for x in names.values() if isinstance(x, FunctionType)]
     pasted = [x for x in functions if x.__code__.co_filename == PASTED_NAME]
     if not pasted:
         raise ArgumentError("the code must define a function such as def attention(q, k, v): ...")
-    report = check(pasted[-1])
-    return json_answer({"text": str(report), "mistakes": list(report.mistakes)})
+    return json_answer(check(pasted[-1]).to_dict())
 
 
 def _attempt(make: Callable[[], Answer]) -> Answer:

@@ -75,6 +75,7 @@ interface Source {
   run?(file: number): Promise<PageReading>;
   experiment?(sentence: string, changes: Change[]): Promise<Experiment>;
   effects?(fields: Fields): Promise<EffectsAnswer>;
+  practice?(): HTMLElement;
   ask: Ask;
 }
 
@@ -1407,6 +1408,7 @@ interface TrainingAbout {
   name: string;
   layers: { part: string; layer: number; heads: number }[];
   measures: Record<string, string>; // name: meaning
+  advice: Record<string, string>; // what to look for, or ""
   every: number;
   rows: number | null;
   probe: boolean;
@@ -1416,6 +1418,7 @@ interface TrainingAbout {
   last: number | null;
   losses: { steps: number[]; values: (number | null)[] };
   alerts: TrainingAlert[];
+  damaged: number; // records that were left out
 }
 
 // One measure of all heads, (steps, heads).
@@ -1474,7 +1477,22 @@ interface DrawnFigure {
 // -- A static site (site/).
 
 interface SiteAbout {
-  version: string;
+  folder: string; // named by the version
+  sizes: Record<string, number>; // bytes of each file, uncompressed
+  bytes: number; // to download
+  docs: boolean; // whether the documentation is in docs/
+}
+
+// The files of a site, wherever they are (site/worker.js).
+interface SiteFiles {
+  folder: string;
+  sizes: Record<string, number>;
+  stream(name: string, fail: (error: Error) => void): Promise<ReadableStream<Uint8Array>>;
+  address(name: string): string;
+}
+
+interface WorkerStart {
+  given: Record<string, ArrayBuffer> | null;
   folder: string;
   sizes: Record<string, number>;
 }
@@ -1487,10 +1505,10 @@ interface WorkerNews {
 }
 
 interface WorkerRequest {
-  id: number;
   message: object;
   signal?: AbortSignal;
   transfer: Transferable[];
+  seconds: number;
   resolve(response: Response): void;
   reject(reason: unknown): void;
 }
@@ -1498,7 +1516,30 @@ interface WorkerRequest {
 interface StatusLine {
   tell(news: WorkerNews): void;
   wait(more: number): void;
-  notKept(): void;
   say(text: string): void;
   question(): Promise<void>;
 }
+
+// The report of regard.check as JSON (checker/report.py).
+interface CheckReport {
+  verdict: string;
+  mistakes: string[];
+  called: string;
+  findings: CheckFinding[];
+  diagnosis: { name: string; about: string; fix: string }[];
+  others: string[];
+  tried: string[];
+  notes: string[];
+}
+
+interface CheckFinding {
+  name: string;
+  status: string;
+  detail: string;
+  wrong: number | string | null; // text where it is NaN or infinite
+  right: number | string | null;
+  element: string;
+  input: string;
+}
+
+type CheckAsk = (fields: { code: string }, options: { seconds: number }) => Promise<Response>;

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import fields
 from functools import cached_property, partial
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -95,6 +96,22 @@ def save(seen: Seen, path: Path, query_and_key: bool) -> None:
     header["media"] = media_header(seen, arrays)
     stored, header["packing"] = packed(arrays)
     write_file(path, header, stored)
+
+
+def content_of(seen: Seen) -> bytes:
+    """What ``save`` writes."""
+    with TemporaryDirectory() as folder:
+        save(seen, Path(folder) / "run.regard", query_and_key=True)
+        return (Path(folder) / "run.regard").read_bytes()
+
+
+def layers_from(content: bytes) -> StoredLayers:
+    """The layers of ``content_of``, in memory."""
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / "run.regard"
+        path.write_bytes(content)
+        header, arrays = mapped_arrays(path)
+        return StoredLayers(header, {x: np.asarray(array) for x, array in arrays.items()})
 
 
 def load_seen(path: Path, verify: bool | None = None) -> Seen:
@@ -258,10 +275,10 @@ class StoredLayers:
         if "profile.first" not in names:
             return None
 
-        def read() -> Profile:
-            return Profile(*(np.asarray(self.arrays[names[f"profile.{x}"]]) for x in PROFILE))
+        return StoredPart(partial(self._read_profile, names), self.arrays.path)
 
-        return StoredPart(read, self.arrays.path)
+    def _read_profile(self, names: dict[str, str]) -> Profile:
+        return Profile(*(np.asarray(self.arrays[names[f"profile.{x}"]]) for x in PROFILE))
 
     def _parts(self, prefix: str, names: dict[str, str]) -> tuple[ProblemLike, ...]:
         if prefix not in self.header["parts"]:

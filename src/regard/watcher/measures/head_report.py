@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from regard.arguments import named_arguments
 from regard.atomic_write import write_text
 from regard.display import TextDisplay
 from regard.errors import ArgumentError, NotAskedError
@@ -66,6 +67,7 @@ class HeadRow:
         return line | {"rests_on_share": rests.share, "label": self.label}
 
 
+@named_arguments
 @dataclass(frozen=True, repr=False)
 class HeadReport(TextDisplay):
     """All heads of all watched layers; ``print`` it for a table, ``sorted`` it by a measure.

@@ -55,8 +55,8 @@ def answers(sources: Sources) -> AnswerTable:
         return [experiment_outcome(one) for one in made]
 
     def map_html(fields: Fields, stop: Stop) -> Answer:
-        index = bounded_integer("file", fields.get("file"), 0, len(sources.files) - 1)
-        return html_answer(offline_map(open_file(sources.files[index])))
+        path = sources.files[sources.index(fields, "file")]
+        return html_answer(offline_map(open_file(path)))
 
     return {
         "/api/export/pdf": pdf,

@@ -43,8 +43,7 @@ def answers(sources: Sources) -> AnswerTable:
 
     def on_file(answer: Callable[[MapSource, Fields, Stop], Answer]) -> AnswerFunction:
         def answer_on_file(fields: Fields, stop: Stop) -> Answer:
-            index = bounded_integer("file", fields.get("file"), 0, len(sources.files) - 1)
-            return answer(source(index), fields, stop)
+            return answer(source(sources.index(fields, "file")), fields, stop)
 
         return answer_on_file
 

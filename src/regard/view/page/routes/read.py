@@ -19,7 +19,7 @@ from regard.view.page.answers import (
     json_answer,
     numbers,
 )
-from regard.view.page.maps import THUMBNAIL_CELLS, bounded_integer, shrink
+from regard.view.page.maps import THUMBNAIL_CELLS, shrink
 from regard.view.page.readings import as_page, integer_field, text_field
 from regard.view.page.runs import Run, open_run
 
@@ -34,7 +34,7 @@ def answers(sources: Sources) -> AnswerTable:
     def requested_run(fields: Fields) -> Run | None:
         if fields.get("file") is None:
             return None
-        return opened(bounded_integer("file", fields["file"], 0, len(sources.files) - 1))
+        return opened(sources.index(fields, "file"))
 
     def read(fields: Fields, stop: Stop) -> Answer:
         if run := requested_run(fields):

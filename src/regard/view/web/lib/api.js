@@ -31,6 +31,7 @@
 //                        formula says of every head; with { ..., part, layer } in place of choice
 //                        { effect: [logits of each head of a layer] }. The server's alone.
 // source.learn(page)     -> the facts of a page of the course (course.js)
+// source.practice()      -> an element to write attention in; a static site's alone
 // source.ask(path, fields, { signal })
 //                        -> Response (ask.js); for what only one view asks
 //

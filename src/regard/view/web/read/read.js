@@ -403,7 +403,7 @@ function playOnce({ state, source }) {
   const isFirst = source.live && state.address() === "#read" && !isCalm() && !wasVisited();
   if (!isFirst) return () => {};
   const [sentence, other] = [0, 1].map((at) => sentenceWith(EXAMPLES[0], at));
-  const asInput = ["pointerdown", "keydown", "wheel", "touchstart"];
+  const asInput = ["pointerdown", "keydown", "input", "wheel", "touchstart"];
   let timer = setTimeout(() => {
     state.set({ sentence: other });
     timer = setTimeout(() => {
