@@ -81,7 +81,7 @@ def assert_same(one, two):
     ("dtype", "tokens", "blocks", "share"),
     [
         (torch.bfloat16, 300, 512, 0.25),  # every weight: the map follows from query and key
-        (torch.bfloat16, 500, 64, 0.5),
+        (torch.bfloat16, 500, 128, 0.5),
         (torch.float32, 300, 512, 0.3),
     ],
     ids=str,

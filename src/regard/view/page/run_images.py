@@ -15,7 +15,7 @@ PATCH_PIXELS = 24  # where there is no picture
 def page_images(seen: Seen) -> list[dict[str, Any]]:
     """Every image (web/types.d.ts: PageImage); none where the run has no image or no grid."""
     grids = {part: _image_grids(seen, part) for part in seen.parts}
-    numbers = sorted({grid.image for own in grids.values() for grid in own})
+    numbers = sorted({grid.image for own in grids.values() for grid in own if grid.image >= 0})
     pictures = seen._pictures or seen._source.pictures
     return [
         _image(
@@ -58,7 +58,7 @@ def _image(
     if framed is None:
         size = {"width": PATCH_PIXELS * first.columns, "height": PATCH_PIXELS * first.rows}
         return {"picture": "", **size, "area": [0, 0, 1, 1], "parts": parts}
-    area, _ = framed.area_on(first.size, seen._source.processor)
+    area, _ = framed.area_on(first, seen._source.processor)
     small = framed.picture.small()
     return {
         "picture": small.uri,

@@ -151,7 +151,7 @@ HEADER_FIELDS: dict[str, Any] = {
     },
     "media?": {
         "layers?": {"*": SIZES},
-        "grids?": [{"size": SIZES, "others": [str], "first": ANY_INTEGER, "image": ANY_SIZE}],
+        "grids?": [{"size": SIZES, "others": [str], "first": ANY_INTEGER, "image": ANY_INTEGER}],
         "pictures?": [{"area": [NUMBER], "width": ANY_SIZE, "height": ANY_SIZE}],
         "sound?": {"*": {"seconds": NUMBER, "real": SIZES}},
     },

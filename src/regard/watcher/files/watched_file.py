@@ -566,11 +566,11 @@ def media_header(seen: Seen, arrays: dict[str, Array]) -> dict[str, Any]:
     grids: list[ImageGrid] = []
     layers: dict[str, list[int]] = {}
     for key in seen.names:
-        for sentence in range(seen.sentences):
+        for sentence in [x for x in range(seen.sentences) if seen._source.has(key, x)]:
             own = _known_grids(seen, key, sentence)
             if own:
                 layers[f"{key.part}.{key.layer}.{sentence}"] = [_number(x, grids) for x in own]
-            if not own or "text" not in own[0].others:  # patches have no sentences
+            if not own or len({x.first for x in own}) > 1:  # patches have no sentences
                 break
     for number, grid in enumerate(grids):
         arrays[f"{GRID}{number}"] = grid.cells
@@ -636,7 +636,7 @@ def _pictures(seen: Seen, grids: list[ImageGrid], arrays: dict[str, Array]) -> l
                 f"picture {number} needs an image that the model was given, and none of that "
                 f"number was seen; where the grid is not known: {GRID_HINT} in seen.image."
             )
-        area, _ = framed.area_on(grid.size, seen._source.processor)
+        area, _ = framed.area_on(grid, seen._source.processor)
         small = framed.picture.small()
         arrays[f"{PICTURE}{number}"] = np.frombuffer(small.data, np.uint8)
         entries.append({"width": small.width, "height": small.height, "area": list(area)})

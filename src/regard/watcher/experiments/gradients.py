@@ -16,10 +16,10 @@ import numpy as np
 from regard.errors import ArgumentError, BackendError
 from regard.typing import Array
 from regard.watcher.capture.runs import LayerKey
-from regard.watcher.changes.because import in_float64
-from regard.watcher.changes.experiment import check_position, choose_tokens, token_name
-from regard.watcher.changes.intervention_call import Probe, SentenceCall
-from regard.watcher.changes.rerun import TextRerun
+from regard.watcher.experiments.because import in_float64
+from regard.watcher.experiments.experiment import check_position, choose_tokens, token_name
+from regard.watcher.experiments.intervention_call import Probe, SentenceCall
+from regard.watcher.experiments.rerun import TextRerun
 
 if TYPE_CHECKING:
     import torch

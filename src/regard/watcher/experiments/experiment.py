@@ -17,8 +17,8 @@ from regard.experiments.selection import HeadSelection, Numbers, Word, word_name
 from regard.text.words import TokenizedText, tokenized_ids
 from regard.typing import Array
 from regard.watcher.capture.runs import LayerKey
-from regard.watcher.changes.intervention_call import AblateByRow, Probe
-from regard.watcher.changes.rerun import NO_MODEL, RunCapture, TextRerun, WatchedRun
+from regard.watcher.experiments.intervention_call import AblateByRow, Probe
+from regard.watcher.experiments.rerun import NO_MODEL, RunCapture, TextRerun, WatchedRun
 from regard.watcher.options import Options
 
 if TYPE_CHECKING:

@@ -341,7 +341,8 @@ class ModelIntervention:
         active = acting(self.changes, *layer)
         if not active:
             return call
-        _check_relation(call, layer_call)
+        if any(type(change) is not Probe for change in active):
+            _check_relation(call, layer_call)
         self.acted.update(n for n, x in enumerate(self.changes) if x.heads.covers(*layer))
         pending = self._pending[layer] = PendingChanges(call)
         for sentence in self._sentences(pending, layer, segments):

@@ -15,7 +15,7 @@ from regard.errors import ArgumentError, BackendError, NotAskedError
 from regard.experiments.changes import Change
 from regard.watcher.capture.modules import attach_hook, replaced_attribute
 from regard.watcher.capture.runs import LayerKey
-from regard.watcher.changes.intervention_call import Probe
+from regard.watcher.experiments.intervention_call import Probe
 from regard.watcher.options import Options
 
 if TYPE_CHECKING:

@@ -18,9 +18,9 @@ import numpy as np
 from regard.errors import BackendError, count
 from regard.experiments.selection import Word, check_number
 from regard.typing import Array
-from regard.watcher.changes.because import SUM_TOLERANCE, ScorePair, in_float64, score_pair
-from regard.watcher.changes.intervention_call import Probe, SentenceCall
-from regard.watcher.changes.rerun import TextRerun
+from regard.watcher.experiments.because import SUM_TOLERANCE, ScorePair, in_float64, score_pair
+from regard.watcher.experiments.intervention_call import Probe, SentenceCall
+from regard.watcher.experiments.rerun import TextRerun
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from regard.watcher.capture.events import AttentionEvent
     from regard.watcher.capture.runs import LayerKey
     from regard.watcher.capture.segments import Segment
-    from regard.watcher.changes.intervention_call import ModelIntervention
+    from regard.watcher.experiments.intervention_call import ModelIntervention
 
 # Of the largest output: two products of the same factors in another order.
 PRODUCT_ROUNDING = {"float64": 1e-9, "float32": 1e-4, "float16": 1e-2, "bfloat16": 4e-2}

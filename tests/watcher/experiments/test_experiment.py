@@ -9,7 +9,7 @@ from tests.helpers.model_families import FAMILIES, HEADS, LAYERS, STEPS, batch
 import regard
 from regard.errors import ArgumentError, BackendError, NotAskedError
 from regard.watcher.capture.runs import LayerKey
-from regard.watcher.changes.experiment import token_id
+from regard.watcher.experiments.experiment import choose_tokens, token_id
 
 FAMILY = {family.name: family for family in FAMILIES}
 LLAMA, GPT2, BERT, BART = (FAMILY[name] for name in ("llama", "gpt2", "bert", "bart"))
@@ -345,3 +345,26 @@ def test_patches_and_means_that_cannot_be():
     with pytest.raises(ArgumentError) as raised:
         watching.ablate(1, 2, to="mean", over="one text")
     assert str(raised.value) == "over must be a list of at least one text, got 'one text'."
+
+
+class Numbers:
+    """'nine' is one token with a blank and another without; 'eleven' begins with 'ele' without."""
+
+    def encode(self, text, add_special_tokens):
+        return [("nine", " nine", "eleven", " eleven").index(text) + 3, 8]
+
+
+@pytest.mark.parametrize(
+    ("words", "likeliest", "expected"),
+    [
+        ((" nine", " eleven"), 3, (4, 6)),  # a blank that is there is not put twice
+        (("nine", "eleven"), 4, (4, 6)),
+        (("nine", "eleven"), 5, (3, 5)),  # with a blank or without, but both alike
+        ((" nine", "eleven"), 5, (4, 6)),
+    ],
+    ids=str,
+)
+def test_two_words_are_spelt_alike(words, likeliest, expected):
+    logits = np.zeros(10)
+    logits[likeliest] = 1
+    assert choose_tokens(Numbers(), logits, *words) == expected

@@ -31,8 +31,8 @@ from regard.experiments.because import (
 from regard.experiments.selection import Word, check_number, word_tokens
 from regard.typing import Array
 from regard.watcher.capture.runs import LayerKey
-from regard.watcher.changes.intervention_call import Probe, SentenceCall
-from regard.watcher.changes.rerun import TextRerun
+from regard.watcher.experiments.intervention_call import Probe, SentenceCall
+from regard.watcher.experiments.rerun import TextRerun
 
 # Relative to the length of the vector of all terms: the model rounds its sums at every layer.
 SUM_TOLERANCE = {"float64": 1e-6, "float32": 1e-3, "float16": 3e-2, "bfloat16": 1e-1}

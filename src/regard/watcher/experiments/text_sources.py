@@ -24,17 +24,15 @@ from regard.experiments.selection import word_tokens
 from regard.heads.measures import head_measures
 from regard.watcher.capture.runs import LayerKey
 from regard.watcher.capture.segments import call_segments
-from regard.watcher.changes.experiment import decoded_text
-from regard.watcher.changes.intervention_call import Probe, SentenceCall
-from regard.watcher.changes.rerun import TextRerun
+from regard.watcher.experiments.experiment import decoded_text
+from regard.watcher.experiments.intervention_call import Probe, SentenceCall
+from regard.watcher.experiments.rerun import TextRerun
 from regard.watcher.layer import LayerObservation
 from regard.watcher.measures.head_report import HeadReport, report
 from regard.watcher.options import Spans, check_spans, resolved_spans
 
 if TYPE_CHECKING:
     import torch
-
-    from regard.watcher.capture.model_call import ModelCall
 
 Span = tuple[int, int]
 SENTENCE_ENDS = (".", "!", "?", "\n")
@@ -214,32 +212,22 @@ def key_norms(rerun: TextRerun) -> dict[LayerKey, NDArray[np.float64]]:
 
 def value_norms(call: SentenceCall) -> torch.Tensor:
     """|v_j W_O| (h, k) of one sentence, in float32."""
-    return written_norms(call.call, call.key)[call.row]
-
-
-def written_norms(call: ModelCall, layer: LayerKey) -> torch.Tensor:
-    """|v_j W_O| (b, h, k) of a call, in float32."""
-    w_output_hde = projection_by_head(call, layer)
-    group = call.query.shape[1] // call.value.shape[1]
-    value_bhkd = call.value.detach().float().repeat_interleave(group, dim=1)
-    norms_bhk: torch.Tensor = (value_bhkd @ w_output_hde).norm(dim=-1)
-    return norms_bhk
+    inner = call.call
+    group = inner.query.shape[1] // inner.value.shape[1]
+    value_hkd = inner.value[call.row].detach().float().repeat_interleave(group, dim=0)
+    norms_hk: torch.Tensor = (value_hkd @ output_matrix(call)).norm(dim=-1)
+    return norms_hk
 
 
 def output_matrix(call: SentenceCall) -> torch.Tensor:
     """W_O of an attention by heads, (h, d, e), in float32."""
-    return projection_by_head(call.call, call.key)
-
-
-def projection_by_head(call: ModelCall, layer: LayerKey) -> torch.Tensor:
-    """W_O of a call by heads, (h, d, e), in float32."""
-    module = call.module
-    heads, width = call.query.shape[1], call.value.shape[-1]
+    module = call.call.module
+    heads, width = call.call.query.shape[1], call.call.value.shape[-1]
     projection = next((getattr(module, x) for x in PROJECTIONS if hasattr(module, x)), None)
     weight = getattr(projection, "weight", None)
     if weight is None or heads * width not in weight.shape:
         raise BackendError(
-            f"{layer}: norm-weighted attention needs the output matrix of "
+            f"{call.key}: norm-weighted attention needs the output matrix of "
             f"{type(module).__name__}, but it has none of {', '.join(PROJECTIONS)} of {heads} "
             f"times {width} rows."
         )
