@@ -192,7 +192,7 @@ def _first_verdict(
 
 
 def _ways_to_ask(
-    prepared: PreparedFunction, tried: Collection[tuple[str, str, str]]
+    prepared: PreparedFunction, tried: Collection[tuple[str, str, str]], dtype: str = "auto"
 ) -> Iterator[tuple[PreparedFunction, tuple[Sizes, ...]]]:
     """The function, with a mask in every call where None raises, and with sizes of kernels.
 
@@ -204,8 +204,12 @@ def _ways_to_ask(
     if optional and not set(optional) <= set(roles.required):
         required = replace(roles, required=(*roles.required, *optional))
         yield replace(prepared, roles=required), ()
-    if tried and any(re.search(SIZE_PATTERN, why) for _, _, why in tried):
+    if len({why for _, _, why in tried}) > 1 or any(re.search(SIZE_PATTERN, x[2]) for x in tried):
         yield prepared, KERNEL_SIZES
+    if prepared.reading is None:
+        traced = prepared.function.traced(dtype)
+        if traced is not None:
+            yield traced, ()
 
 
 def _reasons(name: str, tried: dict[tuple[str, str, str], str]) -> tuple[str, ...]:
@@ -307,13 +311,13 @@ def _mixes_rotations(convention: CallingConvention) -> bool:
     if convention.position in MIXED_POSITIONS:
         return True
     reading = convention.reading
-    if reading is None or reading.takes_context:
+    if reading is None or reading.first_alone:
         return False
-    word = np.random.default_rng(8).standard_normal((1, 1, reading.widths[0]))
-    try:
-        query, key, _ = reading.features((np.repeat(word, ROTATED_WORDS, axis=1),))
-    except ArgumentError:
+    words = [np.random.default_rng(8).standard_normal((1, 1, width)) for width in reading.widths]
+    made = reading.vectors(tuple(np.repeat(word, ROTATED_WORDS, axis=1) for word in words))
+    if made is None:
         return False
+    query, key = made[:2]
     lengths = [np.linalg.norm(x, axis=-1) for x in (query, key)]
     if not all(np.allclose(x, x[:, :, :1], rtol=1e-5) for x in lengths):
         return False  # positions enter in another way
@@ -443,9 +447,9 @@ def _changes_by_head(case: Case, exchanged: Case) -> Iterator[tuple[str, Array]]
 def _depends_on_others(fresh: Candidate) -> bool:
     """Whether query, key or value of a word change with the other words of its sentence."""
     reading, case = fresh.convention.reading, fresh.plain[0].case
-    if reading is None or case.x is None:
+    if reading is None or not case.sources:
         return False
-    made = reading.vectors((case.x, *case.others))
+    made = reading.vectors(case.sources)
     own = (case.query, case.key, case.value)
     return made is None or any(
         one.shape != two.shape

@@ -37,11 +37,12 @@ from typing import IO, Any, NoReturn
 
 import numpy as np
 
+from regard.checker.adapters import LIBRARY_NAMES
 from regard.checker.calls import Call, CallResult, LocalFunction, one_line
 from regard.checker.check import check_prepared, function_name, read_options
 from regard.checker.conventions import AXES, DTYPES
-from regard.checker.prepare import LIBRARY_NAMES, PreparedFunction, prepare
-from regard.checker.reading import Reading
+from regard.checker.prepare import PreparedFunction, prepare, prepare_traced
+from regard.checker.reading import Form, Reading
 from regard.checker.report import UNKNOWN, Report
 from regard.checker.signatures import ARRAYS, ROLE_NAMES, Roles
 from regard.checker.suite import SUITE_DTYPES, Suite, suite_of_prepared
@@ -59,7 +60,7 @@ POLL_SECONDS = 0.2
 # Arrays are small: more threads would take longer to wake than to compute.
 ONE_THREAD = {f"{name}_NUM_THREADS": "1" for name in ("OMP", "MKL", "OPENBLAS")}
 FRAME = struct.Struct(">QQ")  # the bytes of the JSON, and of the arrays that follow it
-READING_FIELDS = ("layout", "widths", "sources", "heads", "output", "inside")
+READING_FIELDS = ("forms", "sources", "heads", "returns", "output", "inside", "first_alone")
 NOT_AN_ANSWER = "its process returned something that is not an answer"
 # What a function may say of itself; the parent takes nothing else from the worker.
 HINTS = frozenset(("causal", "mask shows", "no empty rows", "mentions heads", "unused layer"))
@@ -185,6 +186,11 @@ class Worker:
             self.is_packed = bool(said["packed"])
             return _read_prepared(said, self), str(said["name"])[:MAX_TEXT_LETTERS]
 
+    def traced(self, dtype: str) -> PreparedFunction | None:
+        said = self._ask({"ask": "traced", "dtype": dtype})
+        with _only_answers():
+            return None if said["error"] else _read_prepared(said, self)
+
     def call(self, call: Call) -> CallResult:
         return self._result("call", vars(call))
 
@@ -200,26 +206,29 @@ class Worker:
         )
 
     def features(
-        self, reading: int, heads: int, sources: tuple[int, ...], arrays: tuple[Array, ...]
+        self, heads: int, sources: tuple[int, ...], first_alone: bool, arrays: tuple[Array, ...]
     ) -> tuple[Array, ...]:
-        """Query, key and value that a module makes of these arrays, by one reading of its trace.
+        """Query, key and value that a module makes of these arrays, by its trace; maybe a bias.
 
         What the worker says here is confirmed by ``check``: with the words in other sentences.
         """
-        result = self._result("features", {"reading": reading, "arrays": arrays})
+        result = self._result("features", {"arrays": arrays})
         if result.error:
             raise ArgumentError(result.error)
-        query, key, value = _three(result.arrays)
+        query, key, value = _three(result.arrays[:3])
         b, h, d = query.shape[0], query.shape[1], query.shape[-1]
         g = key.shape[1]
         queries, keys, values = (arrays[source].shape[1] for source in sources)
-        shapes = [(b, h, queries, d), (b, g, keys, d), (b, g, values, value.shape[-1])]
-        fits = [x.shape for x in (query, key, value)] == shapes and keys == values
+        queries = 1 if first_alone else queries
+        shapes: list[tuple[int, ...]] = [(b, h, queries, d), (b, g, keys, d)]
+        shapes.append((b, g, values, value.shape[-1]))
+        shapes += [(h, queries, keys)] * (len(result.arrays) - 3)
+        fits = [x.shape for x in result.arrays] == shapes and keys == values
         if not fits or b != arrays[0].shape[0] or h != heads or not g or h % g or not d:
             raise SandboxError(NOT_AN_ANSWER)
-        if not all(np.isfinite(x).all() for x in (query, key, value)):
+        if not all(np.isfinite(x).all() for x in result.arrays):
             raise ArgumentError("its query, key or value is not finite")
-        return query, key, value
+        return result.arrays
 
     def _result(self, name: str, fields: dict[str, Any]) -> CallResult:
         said = self._ask({"ask": name} | fields)
@@ -294,10 +303,10 @@ def _read_prepared(said: dict[str, Any], worker: Worker) -> PreparedFunction:
             bool(roles["added"]),
             sources,
         ),
-        _known(said["layouts"], AXES),
+        _known(said["layouts"], ("", *AXES)),
         _known(said["libraries"], LIBRARY_NAMES),
         _known(said["dtypes"], DTYPES),
-        tuple(_read_reading(x, i, worker) for i, x in enumerate(said["readings"])),
+        _read_reading(said["reading"], worker),
         HINTS.intersection(said["claims"]),
         tuple(str(note)[:MAX_TEXT_LETTERS] for note in said["notes"]),
         int(said["head_width"]),
@@ -316,20 +325,30 @@ def _three(arrays: tuple[Array, ...]) -> tuple[Array, ...]:
     return arrays
 
 
-def _read_reading(said: Any, number: int, worker: Worker) -> Reading | None:
-    """One reading of a module; a ValueError where its parts do not fit together."""
+def _read_reading(said: Any, worker: Worker) -> Reading | None:
+    """The reading of a module; a ValueError where its parts do not fit together."""
     if said is None:
         return None
-    widths, sources = tuple(map(int, said["widths"])), tuple(map(int, said["sources"]))
+    forms, returns = tuple(map(_read_form, said["forms"])), _read_form(said["returns"])
+    q, k, v = map(int, said["sources"])
     heads = int(said["heads"])
     output = None if said["output"] is None else np.asarray(said["output"], np.float64)
-    fits = said["layout"] in AXES and heads > 0 and min(widths) > 0 and len(sources) == 3
-    fits = fits and all(0 <= i < len(widths) for i in sources)
+    fits = heads > 0 and all(0 <= i < len(forms) for i in (q, k, v))
     if not fits or (output is not None and (output.ndim != 2 or output.shape[0] % heads != 1)):
         raise ValueError("a reading that does not fit")
-    features = partial(worker.features, number, heads, sources)
-    three = (sources[0], sources[1], sources[2])
-    return Reading(said["layout"], widths, three, heads, output, bool(said["inside"]), features)
+    inside, alone = bool(said["inside"]), bool(said["first_alone"])
+    features = partial(worker.features, heads, (q, k, v), alone)
+    return Reading(forms, (q, k, v), heads, returns, output, inside, alone, features)
+
+
+def _read_form(said: Any) -> Form:
+    """The axes of an array; a ValueError for anything else."""
+    letters = [x for x in said if isinstance(x, str)]
+    sizes = [x for x in said if isinstance(x, int)]
+    fits = len(set(letters)) == len(letters) and set(letters) <= {"b", "t"}
+    if not fits or len(letters) + len(sizes) != len(said) or min(sizes, default=0) < 1:
+        raise ValueError("no form")
+    return tuple(said)
 
 
 # Messages: JSON, followed by the bytes of its arrays.
@@ -525,19 +544,32 @@ def _supervise(worker: int, parent: int) -> NoReturn:
     os._exit(status)
 
 
-@dataclass(frozen=True)
+@dataclass
 class ServedFunction:
     """The function of a worker: what each question makes of it."""
 
+    original: Any
     function: LocalFunction
-    readings: tuple[Reading | None, ...]
+    reading: Reading | None
 
     def answer(self, question: dict[str, Any]) -> dict[str, Any]:
-        result = self._result(question.pop("ask"), question)
+        kind = question.pop("ask")
+        if kind == "traced":
+            return self._trace(question["dtype"])
+        result = self._result(kind, question)
         size = sum(array.nbytes for array in result.arrays)
         if size > MAX_MESSAGE_BYTES:
             return vars(CallResult(error=f"it returned {size / 2**20:.0f} MB of arrays"))
         return vars(result)
+
+    def _trace(self, dtype: str) -> dict[str, Any]:
+        """The function as its trace shows it, from here on."""
+        try:
+            prepared = prepare_traced(self.original, dtype)
+        except Exception as error:  # whatever the function leads to
+            return {"error": one_line(error)}
+        self.function, self.reading = LocalFunction(prepared.function), prepared.reading
+        return _description(prepared, self) | {"error": ""}
 
     def _result(self, kind: str, fields: dict[str, Any]) -> CallResult:
         if kind == "call":
@@ -547,11 +579,10 @@ class ServedFunction:
             return self.function.gradients(call, fields["index"], fields["start"])
         if kind == "sequences":
             return self.function.sequences(**fields)
-        reading = self.readings[fields["reading"]]
-        if reading is None:
-            raise ValueError("there is no such reading")
+        if self.reading is None:
+            raise ValueError("there is no reading")
         try:
-            return CallResult(reading.features(fields["arrays"]))
+            return CallResult(self.reading.features(fields["arrays"]))
         except Exception as error:
             return CallResult(error=one_line(error))
 
@@ -567,18 +598,20 @@ def _load_prepared(order: dict[str, Any]) -> tuple[ServedFunction | None, dict[s
     except (Exception, SystemExit) as error:
         why = f"{order['target']} cannot be loaded: {type(error).__name__}: {error}"
         return None, {"error": why}
-    local = LocalFunction(prepared.function)
+    served = ServedFunction(function, LocalFunction(prepared.function), prepared.reading)
+    return served, _description(prepared, served)
+
+
+def _description(prepared: PreparedFunction, served: ServedFunction) -> dict[str, Any]:
+    """What the judge is told of a function."""
     said = {name: value for name, value in vars(prepared).items() if name != "function"}
-    said |= {
-        "name": function_name(function),
-        "packed": local.is_packed,
+    reading = prepared.reading
+    return said | {
+        "name": function_name(served.original),
+        "packed": served.function.is_packed,
         "roles": asdict(prepared.roles),
-        "readings": [
-            None if x is None else {name: getattr(x, name) for name in READING_FIELDS}
-            for x in prepared.readings
-        ],
+        "reading": reading and {name: getattr(reading, name) for name in READING_FIELDS},
     }
-    return ServedFunction(local, prepared.readings), said
 
 
 def _die_with(parent: int) -> None:

@@ -78,9 +78,8 @@ ARRAYS = {
     "qkv": ("query", "key", "value"),
     "xw": ("x", "w_query", "w_key", "w_value"),
     "x": ("x",),
-    "packed": ("packed",),
-    "pair": ("query", "pair"),
 }
+ROTATION_NAME = r"freq|cos|sin|rot|rope|pos(ition)?_?(emb|enc)"
 BOOLEAN_ROLES = ("causal", "need weights", "training", "grouped", "softcap")
 
 
@@ -130,14 +129,11 @@ def read_roles(function: Callable[..., Any], signature: str = "auto") -> Roles:
         names["mask"] = rest[0].name
     unnamed = [p for p in rest if _is_required(p) and p.name not in names.values() and not _role(p)]
     form = _array_form(arrays)
-    if form == "qkv" and len(unnamed) == 1 and "mask" not in names and stated == "auto":
+    told = any(re.search(ROTATION_NAME, p.name.lower()) for p in unnamed)
+    if form == "qkv" and len(unnamed) == 1 and "mask" not in names and not told:
         names["mask"], unnamed = unnamed[0].name, []
     if unnamed:
-        raise ArgumentError(
-            f"the function requires {unnamed[0].name!r}, whose name does not say what it is: give "
-            "it a default, or wrap the function in one of (q, k, v), (q, k, v, mask) or "
-            "(x, w_q, w_k, w_v)."
-        )
+        raise ArgumentError(_untold(unnamed[0].name))
     required = tuple(
         r for r, n in names.items() if any(p.name == n and _is_required(p) for p in rest)
     )
@@ -147,6 +143,13 @@ def read_roles(function: Callable[..., Any], signature: str = "auto") -> Roles:
         required,
         _leading(parameters, arrays, names),
         names.get("mask") in ADDED_MASK_NAMES,
+    )
+
+
+def _untold(name: str) -> str:
+    return (
+        f"the function requires {name!r}, whose name does not say what it is: give it a default, "
+        "or wrap the function in one of (q, k, v), (q, k, v, mask) or (x, w_q, w_k, w_v)."
     )
 
 
@@ -167,6 +170,8 @@ def _main_arrays(parameters: list[inspect.Parameter], form: str | None) -> dict[
         return {"x": by_name["x"]}
     if len(chosen) < len(ARRAYS[form]):
         chosen = parameters
+    if form == "x" and len([p for p in chosen if _is_required(p)]) > 1:
+        raise ArgumentError(_untold(chosen[1].name))
     return {role: p.name for role, p in zip(ARRAYS[form], chosen, strict=False)}
 
 
@@ -223,15 +228,10 @@ def _is_required(parameter: inspect.Parameter) -> bool:
 
 def _guess_form(parameters: list[inspect.Parameter]) -> str:
     names = [p.name.lower() for p in parameters]
-    needed = [p.name.lower() for p in parameters if p.default is p.empty]
-    if len([x for x in needed if x not in ROLE_BY_NAME]) == 2 and main_role(names[0]) == "query":
-        return "pair"
     if len(names) >= 4 and all(name.startswith("w") for name in names[1:4]):
         return "xw"
-    main = [name for name in needed if name not in ROLE_BY_NAME]
-    if len(names) < 3 or (len(main) == 1 and main_role(names[0]) == "x"):
-        return "x"
-    return "x" if len(main) == 1 and not main_role(main[0]) else "qkv"
+    main = [p.name for p in parameters if _is_required(p) and p.name.lower() not in ROLE_BY_NAME]
+    return "qkv" if len(main) >= 3 or (len(names) >= 3 and not main) else "x"
 
 
 def function_parameters(function: Callable[..., Any]) -> list[inspect.Parameter]:

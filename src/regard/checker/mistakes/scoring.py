@@ -14,9 +14,9 @@ def _by_model_width(scores: Array, case: Case) -> Array:
 
 
 def _by_input_width(scores: Array, case: Case) -> Array:
-    if case.x is None:
+    if not case.sources:
         return _by_model_width(scores, case)
-    return np.asarray(scores / np.sqrt(case.x.shape[-1]))
+    return np.asarray(scores / np.sqrt(case.sources[0].shape[-1]))
 
 
 def _by_keys(scores: Array, case: Case) -> Array:
