@@ -98,8 +98,9 @@ class _Binding:
             for name, array in zip(self.names, arrays, strict=True):
                 values[name] = (values[name], array) if name in values else array
             leading: list[Any] = []
-            for parameter in function_parameters(self.called):
-                if parameter.name not in values or parameter.kind == parameter.KEYWORD_ONLY:
+            for parameter in function_parameters(self.called):  # Keras takes arrays alone by place
+                array = parameter.name in self.names and parameter.kind != parameter.KEYWORD_ONLY
+                if not array and parameter.kind != parameter.POSITIONAL_ONLY:
                     break
                 leading.append(values.pop(parameter.name))
             return function(*leading, **values)

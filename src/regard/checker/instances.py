@@ -38,7 +38,7 @@ VALUES: tuple[tuple[str, tuple[Any, ...]], ...] = (
      (HEAD_WIDTH, WIDTH)),
     (r"heads?|^h$|^nh$|^n_h$", (HEADS, 4, 2, 1)),
     (r"dim|embd?|width|size|features|channels|model|hidden|^d|^e$|state|_in$|_out$|^in|^out|query|"
-     r"key|value|cond", (WIDTH, HEAD_WIDTH, HEADS)),
+     r"key|value|cond", (WIDTH, HEAD_WIDTH, HEADS, 64)),
 )  # fmt: skip
 UNKNOWN = (WIDTH, HEADS, HEAD_WIDTH, 0.1, None)
 

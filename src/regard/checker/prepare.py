@@ -7,12 +7,12 @@ comments say, and lists the calling conventions to try, the likeliest first.
 from __future__ import annotations
 
 import contextlib
-import importlib.util
 import math
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from itertools import product
+from types import ModuleType
 from typing import Any
 
 from regard.checker.adapters import (
@@ -419,29 +419,14 @@ def _stated_layouts(signature: str, layouts: tuple[str, ...]) -> tuple[str, ...]
 def library_order(function: Callable[..., Any]) -> list[str]:
     """The libraries to try: the one that the function's own file uses comes first."""
     target = getattr(function, "func", function)
-    names = getattr(target, "__globals__", None)
-    if names is None:
-        module = sys.modules.get(type(target).__module__ if is_module(target) else "")
-        names = vars(module) if module else {}
-    used = {
-        getattr(value, "__name__", "").split(".")[0]
-        for value in names.values()
-        if type(value).__name__ == "module"
-    }
-    home = str(getattr(target, "__module__", "") or type(target).__module__).split(".")[0]
-    first = [x for x in ("torch", "jax") if x in used or x == home or _belongs_to(target, x)]
-    installed = [x for x in ("torch", "jax") if x in first or _is_loaded(x)]
-    if is_module(target):
-        return ["torch"]
-    order = [*first, "numpy", *installed] if first and "numpy" not in used else ["numpy", *first]
-    return list(dict.fromkeys([*order, *installed]))
-
-
-def _belongs_to(target: Any, library: str) -> bool:
-    return library in str(getattr(target, "__self__", "")) or (
-        library == "torch" and is_module(target)
-    )
-
-
-def _is_loaded(library: str) -> bool:
-    return library in sys.modules and importlib.util.find_spec(library) is not None
+    known = getattr(target, "__globals__", {})
+    home = str(getattr(target, "__module__", "") or type(target).__module__)
+    used = {home.partition(".")[0], str(getattr(target, "__self__", "")).partition(".")[0]}
+    for value in known.values():
+        origin = "__name__" if isinstance(value, ModuleType) else "__module__"
+        used.add(str(getattr(value, origin, "")).partition(".")[0])
+    others = [x for x in LIBRARY_NAMES if x != "numpy"]
+    first = [x for x in others if x in used]
+    loaded = [x for x in others if x in sys.modules and x != "tinygrad"]
+    order = [*first, "numpy"] if first and "numpy" not in used else ["numpy", *first]
+    return list(dict.fromkeys([*order, *loaded]))

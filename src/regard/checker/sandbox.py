@@ -334,7 +334,7 @@ def _read_reading(said: Any, worker: Worker) -> Reading | None:
     heads = int(said["heads"])
     output = None if said["output"] is None else np.asarray(said["output"], np.float64)
     fits = heads > 0 and all(0 <= i < len(forms) for i in (q, k, v))
-    if not fits or (output is not None and (output.ndim != 2 or output.shape[0] % heads != 1)):
+    if not fits or (output is not None and (output.ndim != 2 or (len(output) - 1) % heads)):
         raise ValueError("a reading that does not fit")
     inside, alone = bool(said["inside"]), bool(said["first_alone"])
     features = partial(worker.features, heads, (q, k, v), alone)

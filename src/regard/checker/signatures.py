@@ -246,6 +246,9 @@ def function_parameters(function: Callable[..., Any]) -> list[inspect.Parameter]
         named = re.findall(r"(\w+)\s*(=?)[^,]*", match[1]) if match else []
         parameters = [_parameter(name, bool(default)) for name, default in named]
     parameters = [p for p in parameters if p.kind not in kinds]
+    if not parameters and is_class:  # a metaclass that makes the instance hides what it takes
+        made = list(inspect.signature(target.__init__).parameters.values())[1:]
+        parameters = [p for p in made if p.kind not in kinds]
     if not parameters and not is_class:
         parameters = [_parameter(name, False) for name in ("q", "k", "v")]
     return parameters

@@ -23,7 +23,7 @@ from regard.typing import Array
 
 LIBRARY_NAMES = {"numpy": "NumPy", "torch": "PyTorch", "jax": "JAX", "tinygrad": "tinygrad"}
 # Where the layers of a framework are, by the package that must have been imported for them.
-FRAMEWORKS = {"torch": "torch", "keras": "keras", "flax": "jax", "equinox": "jax",
+FRAMEWORKS = {"keras": "keras", "torch": "torch", "flax": "jax", "equinox": "jax",
               "tinygrad": "tinygrad"}  # fmt: skip
 METHOD_NAMES = ("forward", "__call__", "call", "attend", "attention", "self_attention", "compute")
 MAX_WIDTHS = 4
