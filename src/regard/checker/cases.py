@@ -63,6 +63,11 @@ class Case(AttentionInputs):
         (b, h, q, d), (g, k), v = self.query.shape, self.key.shape[1:3], self.value.shape[-1]
         return Sizes(b, h, q, k, d, v, 0 if g == h else g)
 
+    @property
+    def is_masked(self) -> bool:
+        """Whether anything is hidden or added by an argument."""
+        return self.mask is not None or self.causal or bool(self.window) or self.lengths is not None
+
     @cached_property
     def digest(self) -> bytes:
         """A hash of every number and option: equal for cases that are equal."""

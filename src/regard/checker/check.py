@@ -19,7 +19,7 @@ from regard.checker.calls import (
     LocalFunction,
     working_layouts,
 )
-from regard.checker.cases import KERNEL_SIZES, PROBES, Sizes, seeded
+from regard.checker.cases import KERNEL_SIZES, PROBE_BY_NAME, PROBES, Sizes, seeded
 from regard.checker.compare import (
     UNKNOWN_KIND,
     Reference,
@@ -294,9 +294,11 @@ def _asked_steps(candidate: Candidate) -> Iterator[str]:
 
 def _fails_otherwise(verdict: Verdict) -> bool:
     """Whether a function that gives every answer rightly is wrong for some other lengths."""
-    if verdict.explanation != CORRECT or not verdict.candidate.convention.separate:
+    convention = verdict.candidate.convention
+    if verdict.explanation != CORRECT or not (convention.separate or convention.takes_context):
         return False
-    return matches_specification(verdict.candidate, "values", [PROBES[0]]).status == FAIL
+    probe = PROBE_BY_NAME["plain" if convention.separate else "mask"]
+    return matches_specification(verdict.candidate, "values", [probe]).status == FAIL
 
 
 def _mixes_rotations(convention: CallingConvention) -> bool:
@@ -509,9 +511,12 @@ def _notes(verdict: Verdict, layouts: list[Candidate]) -> Iterator[str]:
     if verdict.explanation is not None and not verdict.explanation[0]:
         yield from _other_layouts(candidate, layouts)
     if convention.equal_lengths:
-        yield "It is right for self-attention: with as many queries as keys, and not otherwise."
+        masked = "With a mask it" if convention.takes_context else "It"
+        yield f"{masked} is right for self-attention: as many queries as keys, and not otherwise."
     if convention.roles.has("scale") and convention.scale_divides:
         yield "Its scale is a divisor of the scores."
+    if convention.gives_scores and UNKNOWN_KIND in candidate.kinds[1:]:
+        yield "The scores that it returns besides the output were not judged."
     if candidate.refused:
         yield f"Not asked, since it ended in an exception: {', '.join(sorted(candidate.refused))}."
 

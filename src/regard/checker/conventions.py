@@ -68,7 +68,9 @@ class CallingConvention:
     without being asked. ``position``: how positions enter. ``transposed_weights``: the matrices are
     (out, in). ``head_width``: the only head width that it takes, 0 for any. ``square_weights``: x
     is as wide as all heads together, so that the matrices are square. ``scale_divides``: its scale
-    is a divisor. ``equal_lengths``: it is asked with as many queries as keys alone.
+    is a divisor. ``equal_lengths``: it is asked with as many queries as keys alone; with a context
+    of its own, where there is a mask.
+    ``gives_scores``: what it returns besides the output are scores, as it says, and no weights.
     """
 
     roles: Roles
@@ -89,6 +91,7 @@ class CallingConvention:
     scale_divides: bool = False
     window_form: str = "pair"
     equal_lengths: bool = False
+    gives_scores: bool = False
 
     @property
     def batched(self) -> bool:
@@ -98,6 +101,11 @@ class CallingConvention:
     def separate(self) -> bool:
         """Whether query, key and value are handed in as they are."""
         return self.roles.form == "qkv"
+
+    @property
+    def takes_context(self) -> bool:
+        """Whether it is a module whose queries and keys come from different arrays."""
+        return self.reading is not None and self.reading.takes_context
 
     @property
     def headed(self) -> bool:
@@ -137,7 +145,8 @@ class CallingConvention:
     def fit(self, case: Case) -> Case | None:
         """The case as this convention can express it; None where it cannot."""
         heads, batch = case.query.shape[1], case.query.shape[0]
-        if self.equal_lengths and case.query.shape[2] != case.key.shape[2]:
+        unequal = case.query.shape[2] != case.key.shape[2]
+        if self.equal_lengths and unequal and (case.is_masked or not self.takes_context):
             return None
         if case.key.shape[1] != heads and (not self.headed or self.roles.form != "qkv"):
             return None
@@ -347,7 +356,7 @@ class CallingConvention:
 
     def _returned(self, result: Trace) -> dict[str, Callable[[], Array]]:
         """Makers of the arrays returned with the output, by kind, in the order of preference."""
-        made = {"weights": lambda: self._drop_axes(result.weights)}
+        made = {} if self.gives_scores else {"weights": lambda: self._drop_axes(result.weights)}
         if self.layout == "bhtd":
             made["output, tokens first"] = lambda: result.output.swapaxes(1, 2)
             made["output, heads joined"] = lambda: join_heads(result.output)

@@ -89,13 +89,14 @@ def _answering_most_sizes(layouts: list[Candidate]) -> list[Candidate]:
 def explain_for_equal_lengths(layouts: list[Candidate], features: Features) -> Verdict | None:
     """A function that is right with as many queries as keys, in everything; None for others.
 
-    A module that takes a context of its own has to be right with any length of it.
+    A module that takes a context of its own has to be right with any length of it, but for masks.
     """
     equal = []
     for layout in layouts:
         convention = replace(layout.convention, equal_lengths=True)
         bound = replace(layout.bound, convention=convention, trials={})
-        candidate = bound.run_trials(features, plain=True) if convention.separate else None
+        several = convention.separate or convention.takes_context
+        candidate = bound.run_trials(features, plain=True) if several else None
         if candidate is not None:
             equal.append(candidate)
     verdict = explain(equal, features) if equal else None

@@ -49,6 +49,7 @@ from regard.checker.signatures import (
     mask_shows,
     mentions_heads,
     read_roles,
+    returns_scores,
 )
 from regard.errors import ArgumentError
 
@@ -182,7 +183,7 @@ class PreparedFunction:
                 CallingConvention(
                     self.roles, layout, library, dtype, reading=self.reading, position=position,
                     transposed_weights=transposed, head_width=self.head_width,
-                    square_weights=square,
+                    square_weights=square, gives_scores="returns scores" in self.claims,
                 )
                 for position, transposed in product(self._positions(), self._weight_orders())
                 for layout in self.layouts
@@ -341,6 +342,8 @@ def _hinted_claims(roles: Roles, function: Any, original: Any) -> frozenset[str]
         claims.add("mask shows")
     if mentions_heads(function):
         claims.add("mentions heads")
+    if returns_scores(original):
+        claims.add("returns scores")
     return frozenset(claims)
 
 

@@ -63,7 +63,8 @@ FRAME = struct.Struct(">QQ")  # the bytes of the JSON, and of the arrays that fo
 READING_FIELDS = ("forms", "sources", "heads", "returns", "output", "inside", "first_alone")
 NOT_AN_ANSWER = "its process returned something that is not an answer"
 # What a function may say of itself; the parent takes nothing else from the worker.
-HINTS = frozenset(("causal", "mask shows", "no empty rows", "mentions heads", "unused layer"))
+HINTS = frozenset(("causal", "mask shows", "no empty rows", "mentions heads", "unused layer",
+                   "returns scores"))  # fmt: skip
 
 
 @dataclass(frozen=True)

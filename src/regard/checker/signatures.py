@@ -6,8 +6,10 @@ buffers tell conventions that no call can show (``is_called_causal``, ``mask_hid
 
 from __future__ import annotations
 
+import ast
 import inspect
 import re
+import textwrap
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 from typing import Any
@@ -269,6 +271,7 @@ SHOWS_PATTERN = (
     r"(true|1)\b[^.\n]{0,30}?\b(may|can|visible|keep|kept|attend|allowed|real|valid|seen|look|"
     r"token)"
 )
+SCORES_NAME = r"score|logit|energy|^qk$|^sim"
 HEADS_PATTERN = r"head|, ?h, ?|\bbhqk|\bbhtd|b ?h ?[a-z] ?d"
 
 
@@ -306,6 +309,24 @@ def mask_shows(function: Callable[..., Any]) -> bool:
     """Whether the docstring or a comment says that True, or 1, in a mask lets a query look."""
     prose = _prose(function)
     return bool(re.search(SHOWS_PATTERN, prose)) and not re.search(HIDES_PATTERN, prose)
+
+
+def returns_scores(function: Callable[..., Any]) -> bool:
+    """Whether it returns something besides the output that its own name calls scores."""
+    try:
+        tree = ast.parse(textwrap.dedent(source_text(function)))
+    except SyntaxError:
+        return False
+    returned = [n.value for n in ast.walk(tree) if isinstance(n, ast.Return)]
+    further = [part for x in returned if isinstance(x, ast.Tuple) for part in x.elts[1:]]
+    return any(re.search(SCORES_NAME, _variable(part).lower()) for part in further)
+
+
+def _variable(part: ast.expr) -> str:
+    """The variable of an expression like x or x.detach(); '' for any other."""
+    while isinstance(part, ast.Call) and isinstance(part.func, ast.Attribute) and not part.args:
+        part = part.func.value
+    return part.id if isinstance(part, ast.Name) else ""
 
 
 def mentions_heads(function: Callable[..., Any]) -> bool:
