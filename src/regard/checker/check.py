@@ -77,6 +77,9 @@ ROTATED_WORDS = 6
 MIXED_ROTATIONS = "rotary pairs and halves mixed"
 MAX_REASONS = 3
 SIZE_PATTERN = r"(?i)multiple|divi|power of|block|assert|must be|support|seqlen|head.?dim|%"
+# Errors that arrays of another shape would not have spared.
+WHATEVER_THE_SHAPE = ("it returned", "NotImplementedError", "NameError", "UnboundLocalError",
+                      "ModuleNotFoundError")  # fmt: skip
 HOW_TO_WRAP = (
     "Say how it is called with --signature 'q k v as bhtd', or add a function to the file and "
     "check that: def attention(q, k, v): return {name}(...)  # arrays (batch, head, token, feature)"
@@ -208,8 +211,11 @@ def _ways_to_ask(
 def _reasons(name: str, tried: dict[tuple[str, str, str], str]) -> tuple[str, ...]:
     """What was tried, each error once; one sentence where every call ended in the same."""
     errors = list(dict.fromkeys(why for _, _, why in tried))
-    if len(errors) == 1 or any(error.startswith("NotImplementedError") for error in errors):
-        return (f"{name} raises {errors[0]}",)
+    certain = [error for error in errors if error.startswith(WHATEVER_THE_SHAPE)]
+    if len(errors) == 1 or certain:
+        error = (certain or errors)[0]
+        first = error.removeprefix("it ")
+        return (f"{name} {'raises ' if first == error else ''}{first}",)
     by_error = {why: text for (_, _, why), text in reversed(tried.items())}
     reasons = [f"{by_error[why]}: {why}" for why in errors[:MAX_REASONS]]
     return (*reasons, HOW_TO_WRAP.format(name=name))
@@ -236,6 +242,11 @@ def judge(
         sizes = layouts[0].successful[0].case.sizes.text
         same = Finding("values", FAIL, "what came back is what went in", input=sizes)
         return _certainly_wrong(layouts[0], name, returned_input, same)
+    empty = _find_nothing(layouts[0])
+    if empty:
+        sizes = layouts[0].successful[0].case.sizes.text
+        alike = Finding("values", FAIL, "every number that came back is alike", input=sizes)
+        return _certainly_wrong(layouts[0], name, empty, alike)
     verdict = explain(layouts, features)
     if verdict.explanation is None or _fails_otherwise(verdict):
         verdict = explain_for_equal_lengths(layouts, features) or verdict
@@ -276,6 +287,7 @@ def judge(
         caveats=caveats,
         departure=_first_departure(departing) if wrong else None,
         asked=tuple(_asked_steps(verdict.candidate)),
+        library=verdict.candidate.convention.library,
     )
 
 
@@ -324,8 +336,10 @@ def _mixes_rotations(convention: CallingConvention) -> bool:
 
 def _certainly_wrong(candidate: Candidate, name: str, mistake: str, finding: Finding) -> Report:
     """The report on a mistake that is seen before any number is compared."""
-    called = describe(candidate.convention, name)
-    return Report(name, WRONG, (mistake,), called, (finding,), confidence="certain")
+    convention = candidate.convention
+    called = describe(convention, name)
+    return Report(name, WRONG, (mistake,), called, (finding,), confidence="certain",
+                  library=convention.library)  # fmt: skip
 
 
 def _unanswered(prepared: PreparedFunction, name: str, verdict: Verdict) -> Report:
@@ -372,6 +386,14 @@ def _ignores_scores(candidate: Candidate) -> bool:
         )
         for trial in candidate.plain
     )
+
+
+def _find_nothing(candidate: Candidate) -> str:
+    """The mistake of a function whose results are all zeros, or all NaN, in any shape; or ''."""
+    results = [array for trial in candidate.plain for array in trial.result.arrays[:1]]
+    if all(not array.any() for array in results):
+        return "output is zero everywhere"
+    return "NaN everywhere" if all(np.isnan(array).all() for array in results) else ""
 
 
 def _find_returned_input(candidate: Candidate) -> str:
@@ -510,6 +532,8 @@ def _notes(verdict: Verdict, layouts: list[Candidate]) -> Iterator[str]:
         yield f"With fewer queries than keys its causal mask takes the queries for the {corner}."
     if verdict.explanation is not None and not verdict.explanation[0]:
         yield from _other_layouts(candidate, layouts)
+    if convention.separate and not convention.batched:
+        yield f"It takes one sentence, {convention.axes}: no call with a batch of them succeeded."
     if convention.equal_lengths:
         masked = "With a mask it" if convention.takes_context else "It"
         yield f"{masked} is right for self-attention: as many queries as keys, and not otherwise."

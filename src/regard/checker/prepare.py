@@ -179,6 +179,8 @@ class PreparedFunction:
         """
         squares = (False, True) if self.roles.form == "xw" else (False,)
         for library, dtype, square in product(self.libraries, self.dtypes, squares):
+            if library == "numpy" and dtype == "bfloat16":
+                continue  # NumPy has none
             yield [
                 CallingConvention(
                     self.roles, layout, library, dtype, reading=self.reading, position=position,
@@ -236,8 +238,6 @@ def prepare(function: Callable[..., Any], signature: str, dtype: str) -> Prepare
         with contextlib.suppress(ArgumentError):
             return prepare_traced(original, dtype)
     libraries = tuple(library_order(function))
-    # NumPy has no bfloat16: a function of its arrays alone is not offered any.
-    tried = DTYPES if libraries != ("numpy",) else DTYPES[:-1]
     layouts = LAYOUTS[roles.form]
     if roles.form == "qkv" and roles.has("heads"):
         layouts = ("bte",)
@@ -246,7 +246,7 @@ def prepare(function: Callable[..., Any], signature: str, dtype: str) -> Prepare
         roles,
         _stated_layouts(signature, layouts),
         libraries,
-        tried if dtype == "auto" else (dtype,),
+        DTYPES if dtype == "auto" else (dtype,),
         claims=_hinted_claims(roles, function, original),
         notes=notes,
         head_width=width,

@@ -78,6 +78,13 @@ def check(
             help="Save points by step as Gradescope's results.json.", rich_help_panel=_OUTPUT
         ),
     ] = None,
+    points: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Points of a step with --gradescope, e.g. scores=4; repeatable.",
+            rich_help_panel=_OUTPUT,
+        ),
+    ] = None,
     json: Annotated[
         bool, typer.Option("--json", help="Print the report as JSON.", rich_help_panel=_OUTPUT)
     ] = False,
@@ -104,12 +111,13 @@ def check(
             "seed": seed,
             "features": feature or "auto",
         }
+        shares = _read_points(points)
         if gradescope is not None:
             check_writable(gradescope)
         report = _check_function(target, options, seconds, memory)
         _show_report(report, hints, json)
         if gradescope is not None:
-            _save_grades(report, gradescope, hints)
+            _save_grades(report, gradescope, hints, shares)
         status = report.status
     if status:
         raise typer.Exit(status)
@@ -133,12 +141,18 @@ def _show_report(report: Report, hints: int, json: bool) -> None:
         show(draw_report(report))
 
 
-def _save_grades(report: Report, path: Path, hints: int) -> None:
+def _read_points(points: list[str] | None) -> dict[str, float] | None:
+    from regard.checker.grading import read_points
+
+    return read_points(points) if points else None
+
+
+def _save_grades(report: Report, path: Path, hints: int, points: dict[str, float] | None) -> None:
     from json import dumps
 
     from regard.checker.grading import gradescope
 
-    write_text(path, dumps(gradescope(report, hints=hints), indent=1) + "\n")
+    write_text(path, dumps(gradescope(report, hints=hints, points=points), indent=1) + "\n")
 
 
 def _check_sheet(path: str, json: bool) -> int:

@@ -56,7 +56,7 @@ def wrong_step(mistake: Mistake) -> str:
     'scores'
     """
     for step, mistakes in MISTAKES_BY_STEP.items():
-        if mistake in mistakes:
+        if any(mistake.name == other.name for other in mistakes):
             return step
     return mistake.name.partition(" used wrongly")[0] if mistake.unnamed else "result"
 

@@ -262,7 +262,7 @@ MASKS = (
     Mistake(
         "mask forgotten where it is causal",
         "With the causal mask on, the other mask is left out: an elif where both are meant.",
-        "visible = mask & np.tri(queries, keys, dtype=bool) if causal else mask\n"
+        "visible = mask & np.tri(queries, keys, dtype=bool)\n"
         "scores = np.where(visible, scores, -np.inf)",
         (changed(mask=_not_with_causal),),
     ),

@@ -191,8 +191,8 @@ SCORES = (
         "bias by distance with the wrong sign",
         "What should fall with the distance of two words grows with it: far words get the weight "
         "of near ones.",
-        "bias = -slope * np.abs(np.arange(queries)[:, None] - np.arange(keys))\n"
-        "scores = query @ key.swapaxes(-1, -2) / np.sqrt(query.shape[-1]) + bias",
+        "distance = np.arange(queries)[:, None] - np.arange(keys)\n"
+        "scores = scores - slope * np.abs(distance)",
         (changed(bias=_against_distance),),
         conduct=_growing_with_distance,
     ),

@@ -12,7 +12,7 @@ from regard.checker.mistakes.entry import Mistake, changed
 from regard.typing import Array
 
 ATTENTION_FIX = (
-    "weights = softmax(query @ key.swapaxes(-1, -2) / np.sqrt(d))\noutput = weights @ value"
+    "scaled = query @ key.swapaxes(-1, -2) / np.sqrt(d)\noutput = softmax(scaled) @ value"
 )
 
 
