@@ -126,7 +126,7 @@ MASKS = (
         "padding hides queries instead of keys",
         "The mask of padded words is laid along the rows: rows of padding are emptied, and every "
         "real word still looks at the padding.",
-        "real = np.arange(keys) < lengths[:, None]  # a row of keys for each sentence\n"
+        "real = np.arange(keys) < lengths[:, None]  # by sentence\n"
         "scores = np.where(real[:, None, None, :], scores, -np.inf)",
         (
             changed(padding=_padding_of_queries),

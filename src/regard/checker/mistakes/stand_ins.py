@@ -59,8 +59,7 @@ STAND_INS = (
         "NaN everywhere",
         "Every number that comes back is NaN: all keys are hidden from all queries, or something "
         "is divided by zero.",
-        "scores = np.where(visible, scores, -np.inf)  # some key is visible in every row\n"
-        "weights = softmax(scores)",
+        "scores = np.where(visible, scores, -np.inf)  # in no row all\nweights = softmax(scores)",
         (changed(sum_values=_nans),),
     ),
     Mistake(
