@@ -54,6 +54,7 @@ from regard.typing import Array
 Explanation = tuple[tuple[Mistake, ...], Stages]
 MAX_ERROR_LETTERS = 140
 MAX_SHORT = 2**10  # weights of one head
+MAX_KERNEL_SIZES = 3  # that are answered, of each question
 
 
 @dataclass(frozen=True)
@@ -273,11 +274,20 @@ class BoundFunction:
         return bool(result.arrays) and all(np.array_equal(one, two) for one, two in pairs)
 
     def probe_trials(self, probe: Probe) -> Iterator[Trial]:
-        """The trials of one probe at every size that the convention can express."""
-        for sizes in self.sizes or probe.sizes:
+        """The trials of one probe at every size that the convention can express.
+
+        Of sizes of kernels it takes the first few that are answered, and the last for a long input.
+        """
+        is_long, answered = probe.name == "long", 0
+        own = self.sizes[::-1] if is_long else self.sizes
+        for sizes in own or probe.sizes:
             trial = self.trial(probe, sizes)
-            if trial is not None:
-                yield trial
+            if trial is None:
+                continue
+            yield trial
+            answered += not trial.result.error
+            if own and answered == (1 if is_long else MAX_KERNEL_SIZES):
+                return
 
     def run_trials(self, features: Features, plain: bool = False) -> Candidate | None:
         """The trials of every probe that the features cover; None where all raise exceptions.
@@ -401,8 +411,10 @@ class Candidate:
         unasked = "cache" in probe.needs and all(t.probe is not probe for t in self.trials)
         if unasked or not self.features.covers(probe, self.convention):
             return
-        ascending = (*SIZES_ASCENDING, *(self.bound.sizes or probe.sizes[:1]))
-        for sizes in ascending if probe.sizes is PROBE_SIZES else self.bound.sizes or probe.sizes:
+        answered = [trial.sizes for trial in self.successful if trial.probe.name == probe.name]
+        own = (answered or self.bound.sizes[:MAX_KERNEL_SIZES]) if self.bound.sizes else ()
+        ascending = (*SIZES_ASCENDING, *(own or probe.sizes[:1]))
+        for sizes in ascending if probe.sizes is PROBE_SIZES else own or probe.sizes:
             case = self.bound.fit(probe, sizes) if not probe.needs or sizes.k > 1 else None
             if case is not None:
                 yield case

@@ -175,12 +175,15 @@ TOKENS_AS_FEATURES = Sizes(2, 3, 4, 4, 4, 4)
 PROBE_SIZES = (CROSS, SQUARE, NARROW, PLAIN, WIDE, TOKENS_AS_FEATURES)
 # Longer than any usual tile, and not a multiple of one.
 LONG_SIZES = (Sizes(2, 2, 3, 333, 4, 6), Sizes(2, 1, 333, 333, 4, 4))
-# For kernels that take multiples of 16, 64 or 128 alone.
+# For kernels that take widths, or numbers of tokens, that are multiples of 16, 64 or 128 alone.
 KERNEL_SIZES = (
+    Sizes(2, 3, 5, 7, 16, 16),
+    Sizes(1, 2, 5, 7, 64, 64),
     Sizes(2, 3, 16, 32, 16, 16),
     Sizes(1, 2, 64, 128, 64, 64),
     Sizes(1, 2, 128, 256, 64, 64),
     Sizes(1, 2, 256, 256, 64, 64),
+    Sizes(1, 2, 128, 256, 128, 128),
 )
 SIZES_ASCENDING = (
     Sizes(1, 1, 1, 1, 1, 1),

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from regard.arguments import suggest_keywords
+from regard.checker.adapters import on_device
 from regard.checker.calls import (
     Candidate,
     Explanation,
@@ -63,6 +64,7 @@ from regard.checker.report import (
     Finding,
     Report,
 )
+from regard.checker.signatures import operator_schema
 from regard.errors import ArgumentError, count
 from regard.textbook.stages import dot_products
 
@@ -98,6 +100,7 @@ def check(
     signature: str = "auto",
     features: str | Iterable[str] = "auto",
     dtype: str = "auto",
+    device: str = "cpu",
     strict: bool = False,
     seed: int = 0,
 ) -> Report:
@@ -114,6 +117,8 @@ def check(
         What the parameters do not show, such as ("causal",) or ("no empty rows",).
     dtype : str
         float64, float32, float16 or bfloat16; by default the widest that the function takes.
+    device : str
+        Where PyTorch's tensors are put, such as "cuda".
     strict : bool
         Whether a row that may see nothing must give zeros.
     seed : int
@@ -131,12 +136,13 @@ def check(
     """
     claimed = read_options(features, dtype, seed)
     name = function_name(function)
-    try:
-        prepared = prepare(function, signature, dtype)
-    except ArgumentError as error:
-        return Report(name, UNKNOWN, tried=(str(error),))
-    prepared = replace(prepared, function=LocalFunction(prepared.function))
-    return check_prepared(prepared, name, claimed, seed=seed, strict=strict)
+    with on_device(device):
+        try:
+            prepared = prepare(function, signature, dtype)
+        except ArgumentError as error:
+            return Report(name, UNKNOWN, tried=(str(error),))
+        prepared = replace(prepared, function=LocalFunction(prepared.function))
+        return check_prepared(prepared, name, claimed, seed=seed, strict=strict)
 
 
 def read_options(features: str | Iterable[str], dtype: str, seed: int) -> Features:
@@ -149,7 +155,10 @@ def read_options(features: str | Iterable[str], dtype: str, seed: int) -> Featur
 
 
 def function_name(function: Any) -> str:
-    """The name of a function, or of the class of an object."""
+    """The name of a function or operator, or of the class of an object."""
+    schema = operator_schema(function)
+    if schema is not None:
+        return str(schema.name.rpartition(":")[2])
     return str(getattr(function, "__name__", type(function).__name__))
 
 

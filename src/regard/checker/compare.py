@@ -233,8 +233,8 @@ def as_dtype(array: Array, dtype: str) -> Array:
 
 
 def working_dtype(dtype: str) -> Any:
-    """The dtype that stages are computed in; NumPy has no bfloat16."""
-    return np.float32 if dtype == "bfloat16" else dtype
+    """The dtype that stages are computed in: kernels of 16 bits add up in 32, as is right."""
+    return np.float32 if dtype in ("float16", "bfloat16") else dtype
 
 
 def _same(

@@ -16,6 +16,7 @@ from types import ModuleType
 from typing import Any
 
 from regard.checker.adapters import (
+    DEVICE,
     LIBRARY_NAMES,
     Layer,
     arrays_of,
@@ -428,6 +429,8 @@ def library_order(function: Callable[..., Any]) -> list[str]:
     for value in known.values():
         origin = "__name__" if isinstance(value, ModuleType) else "__module__"
         used.add(str(getattr(value, origin, "")).partition(".")[0])
+    if DEVICE.get() != "cpu":
+        return ["torch"]
     others = [x for x in LIBRARY_NAMES if x != "numpy"]
     first = [x for x in others if x in used]
     loaded = [x for x in others if x in sys.modules and x != "tinygrad"]

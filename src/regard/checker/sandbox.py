@@ -37,7 +37,7 @@ from typing import IO, Any, NoReturn
 
 import numpy as np
 
-from regard.checker.adapters import LIBRARY_NAMES
+from regard.checker.adapters import LIBRARY_NAMES, on_device
 from regard.checker.calls import Call, CallResult, LocalFunction, one_line
 from regard.checker.check import check_prepared, function_name, read_options
 from regard.checker.conventions import AXES, DTYPES
@@ -45,7 +45,7 @@ from regard.checker.prepare import PreparedFunction, prepare, prepare_traced
 from regard.checker.reading import Form, Reading
 from regard.checker.report import UNKNOWN, Report
 from regard.checker.signatures import ARRAYS, ROLE_NAMES, Roles
-from regard.checker.suite import SUITE_DTYPES, Suite, suite_of_prepared
+from regard.checker.suite import Suite, suite_dtypes, suite_of_prepared
 from regard.errors import ArgumentError
 from regard.typing import Array
 
@@ -88,6 +88,7 @@ DEFAULT_OPTIONS = {
     "signature": "auto",
     "features": "auto",
     "dtype": "auto",
+    "device": "cpu",
     "strict": False,
     "seed": 0,
 }
@@ -105,7 +106,8 @@ def check_apart(target: str, options: dict[str, Any], limits: Limits, **place: A
     chosen: dict[str, Any] = {**DEFAULT_OPTIONS, **options}
     try:
         claimed = read_options(chosen["features"], chosen["dtype"], chosen["seed"])
-        with Worker(target, limits, chosen["signature"], chosen["dtype"], **place) as worker:
+        asked = {name: chosen[name] for name in ("signature", "dtype", "device")}
+        with Worker(target, limits, **asked, **place) as worker:
             prepared, name = worker.prepared()
             report = check_prepared(
                 prepared,
@@ -120,11 +122,12 @@ def check_apart(target: str, options: dict[str, Any], limits: Limits, **place: A
     return replace(report, function=target)
 
 
-def run_suite_apart(target: str, limits: Limits) -> Suite:
+def run_suite_apart(target: str, limits: Limits, dtype: str = "auto", device: str = "cpu") -> Suite:
     """The conformance table of 'file.py:function', whose code runs in another process."""
+    dtypes = suite_dtypes(dtype)
     try:
-        with Worker(target, limits, "auto", SUITE_DTYPES[0]) as worker:
-            return suite_of_prepared(worker.prepared()[0], target)
+        with Worker(target, limits, device=device) as worker:
+            return suite_of_prepared(worker.prepared()[0], target, dtypes)
     except (SandboxError, ArgumentError) as error:
         raise ArgumentError(f"{target} could not be checked: {error}") from None
 
@@ -140,15 +143,17 @@ class Worker:
         self,
         target: str,
         limits: Limits,
-        signature: str,
-        dtype: str,
         *,
+        signature: str = "auto",
+        dtype: str = "auto",
+        device: str = "cpu",
         module: str = "",
         path: tuple[str, ...] = (),
     ) -> None:
         self.limits, self.end = limits, monotonic() + limits.seconds
-        order = {"target": target, "signature": signature, "dtype": dtype, "module": module,
-                 "path": path, "seconds": limits.seconds, "memory": limits.memory}  # fmt: skip
+        order = {"target": target, "signature": signature, "dtype": dtype, "device": device,
+                 "module": module, "path": path, "seconds": limits.seconds,
+                 "memory": limits.memory}  # fmt: skip
         self._errors = tempfile.TemporaryFile()  # noqa: SIM115 (closed in __exit__)
         self._process = subprocess.Popen(  # noqa: S603 (the user asked for their file to be run)
             [sys.executable, "-m", "regard.checker.sandbox", json.dumps(order)],
@@ -518,7 +523,17 @@ def main(order: dict[str, Any]) -> None:
         _supervise(worker, questions.fileno())
     if hasattr(os, "fork"):
         _die_with(supervisor)
-    _limit(order["seconds"], order["memory"])
+    on_cpu = order["device"] == "cpu"  # drivers of devices reserve far more than they use
+    _limit(order["seconds"], order["memory"] if on_cpu else MAX_MEMORY_GB)
+    try:
+        with on_device(order["device"]):
+            _serve(order, questions, answers)
+    except ArgumentError as error:  # there is no such device
+        write_message(answers, {"error": str(error)})
+
+
+def _serve(order: dict[str, Any], questions: IO[bytes], answers: IO[bytes]) -> None:
+    """Load the function of an order, describe it and answer questions, until there are no more."""
     served, said = _load_prepared(order)
     write_message(answers, said)
     while served is not None:

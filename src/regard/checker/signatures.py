@@ -241,6 +241,9 @@ def function_parameters(function: Callable[..., Any]) -> list[inspect.Parameter]
     is_class = isinstance(function, type)
     target = function if is_class else getattr(function, "forward", function)
     kinds = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
+    schema = operator_schema(function)
+    if schema is not None:
+        return [_parameter(x.name, x.has_default_value()) for x in schema.arguments]
     try:
         parameters = list(inspect.signature(target).parameters.values())
     except (TypeError, ValueError):
@@ -254,6 +257,12 @@ def function_parameters(function: Callable[..., Any]) -> list[inspect.Parameter]
     if not parameters and not is_class:
         parameters = [_parameter(name, False) for name in ("q", "k", "v")]
     return parameters
+
+
+def operator_schema(function: Any) -> Any:
+    """What PyTorch knows of the arguments of a custom operator; None for anything else."""
+    overload = getattr(function, "_opoverload", None) or getattr(function, "default", function)
+    return getattr(overload, "_schema", None)
 
 
 def _parameter(name: str, has_default: bool) -> inspect.Parameter:

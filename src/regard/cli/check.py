@@ -45,6 +45,10 @@ def check(
         str,
         typer.Option(help="float64, float32, float16 or bfloat16.", rich_help_panel=_FUNCTION),
     ] = "auto",
+    device: Annotated[
+        str,
+        typer.Option(help="Where PyTorch's tensors are put, e.g. cuda.", rich_help_panel=_FUNCTION),
+    ] = "cpu",
     strict: Annotated[
         bool,
         typer.Option(
@@ -102,11 +106,12 @@ def check(
     elif target.lower().endswith(".regard"):
         status = _check_saved_file(target, json)
     elif suite:
-        status = _run_suite(target, seconds, memory, json)
+        status = _run_suite(target, (seconds, memory), dtype, device, json)
     else:
         options = {
             "signature": signature,
             "dtype": dtype,
+            "device": device,
             "strict": strict,
             "seed": seed,
             "features": feature or "auto",
@@ -180,10 +185,12 @@ def _check_saved_file(path: str, json: bool) -> int:
     return 0
 
 
-def _run_suite(target: str, seconds: float, memory: float, json: bool) -> int:
+def _run_suite(
+    target: str, limits: tuple[float, float], dtype: str, device: str, json: bool
+) -> int:
     from regard.checker.sandbox import Limits, run_suite_apart
 
-    suite = run_suite_apart(target, Limits(seconds, memory))
+    suite = run_suite_apart(target, Limits(*limits), dtype, device)
     if json:
         show_json(suite.to_dict())
     else:

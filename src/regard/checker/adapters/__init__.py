@@ -9,7 +9,10 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
+from functools import partial
 from importlib import import_module
 from types import FunctionType, ModuleType
 from typing import Any
@@ -17,6 +20,7 @@ from typing import Any
 import numpy as np
 
 from regard.checker.graph import Trace
+from regard.checker.signatures import operator_schema
 from regard.engine.tensors import to_float64, to_library
 from regard.errors import ArgumentError
 from regard.typing import Array
@@ -25,6 +29,7 @@ LIBRARY_NAMES = {"numpy": "NumPy", "torch": "PyTorch", "jax": "JAX", "tinygrad":
 # Where the layers of a framework are, by the package that must have been imported for them.
 FRAMEWORKS = {"keras": "keras", "torch": "torch", "flax": "jax", "equinox": "jax",
               "tinygrad": "tinygrad"}  # fmt: skip
+DEVICE: ContextVar[str] = ContextVar("device", default="cpu")  # of PyTorch's tensors
 METHOD_NAMES = ("forward", "__call__", "call", "attend", "attention", "self_attention", "compute")
 MAX_WIDTHS = 4
 
@@ -84,7 +89,7 @@ def plain_layer(instance: Any) -> Layer | None:
         return None
     if hasattr(instance, "__wrapped__") or (callable(instance) and not vars(instance)):
         return None
-    if isinstance(instance, type) or type(instance).__name__ in ("partial", "custom_op"):
+    if isinstance(instance, type | partial) or operator_schema(instance) is not None:
         return None
     method = attention_method(instance)
     arrays = tuple(x for x in arrays_of(instance, 2) if isinstance(x, np.ndarray))
@@ -134,12 +139,32 @@ def trace(library: str, function: Callable[..., Any], arrays: Any) -> Trace:
     return made
 
 
-def native(array: Array, library: str, dtype: str, device: str = "cpu") -> Any:
-    """A fresh copy as an array of a library, on a device; floats get ``dtype``."""
+def native(array: Array, library: str, dtype: str) -> Any:
+    """A fresh copy as an array of a library, on the device of the check; floats get ``dtype``."""
     if library == "tinygrad":
         return _adapter("tinygrad").native(array, dtype)
     made = to_library(array, library, dtype)
-    return made if device == "cpu" or library != "torch" else made.to(device)
+    return made.to(DEVICE.get()) if library == "torch" else made
+
+
+@contextmanager
+def on_device(device: str) -> Iterator[None]:
+    """A context in which PyTorch's tensors and modules are put on a device."""
+    if device != "cpu":
+        import torch
+
+        try:
+            torch.zeros(1, device=device)
+        except (RuntimeError, AssertionError) as error:
+            why = str(error).strip().splitlines()[0]
+            raise ArgumentError(
+                f"device must be one that PyTorch has here, got {device!r}: {why}"
+            ) from None
+    token = DEVICE.set(device)
+    try:
+        yield
+    finally:
+        DEVICE.reset(token)
 
 
 def as_float64(array: Any) -> Array:

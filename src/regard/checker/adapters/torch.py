@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from regard.checker.adapters import Layer, is_module
+from regard.checker.adapters import DEVICE, Layer, is_module
 from regard.checker.graph import Fused, Node, Product, Trace, scale_factor, stacked
 from regard.engine.tensors import to_float64
 from regard.typing import Array
@@ -27,6 +27,8 @@ def as_layer(module: Any) -> Layer | None:
     if not is_module(module):
         return None
     module = usable(module)
+    if DEVICE.get() != "cpu":
+        module = copy.deepcopy(module).to(DEVICE.get())
     parameters = tuple(module.parameters())
     dtype = str(parameters[0].dtype).removeprefix("torch.") if parameters else "float32"
     exact = in_float64(module) if parameters else module
