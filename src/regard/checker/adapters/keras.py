@@ -7,12 +7,13 @@ from typing import Any
 import numpy as np
 
 from regard.checker.adapters import Layer
+from regard.errors import ArgumentError
 
 BACKENDS = ("torch", "jax")
 
 
 def as_layer(instance: Any) -> Layer | None:
-    """A Keras layer on a backend whose calls can be traced; None for anything else."""
+    """A Keras layer; None for anything else, an ArgumentError where its calls cannot be traced."""
     bases = {f"{base.__module__}.{base.__name__}" for base in type(instance).__mro__}
     if "keras.src.layers.layer.Layer" not in bases:
         return None
@@ -20,7 +21,10 @@ def as_layer(instance: Any) -> Layer | None:
 
     library = backend.backend()
     if library not in BACKENDS:
-        return None
+        raise ArgumentError(
+            f"Keras runs on {library} here, whose calls cannot be traced: set "
+            f"{' or '.join(f'KERAS_BACKEND={x}' for x in BACKENDS)}."
+        )
     built = [False]
 
     def function(*args: Any, **keywords: Any) -> Any:
