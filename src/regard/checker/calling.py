@@ -145,8 +145,7 @@ def find_call(layer: Layer, widths: list[int], most: int = MAX_CALLS) -> Called:
     raise ArgumentError(
         f"no attention was found in {_layer_name(layer)}: "
         + (f"called with random arrays it ends in {_likeliest(errors)}. " if errors else "")
-        + "Check the function inside it that takes q, k and v, or add a function of x alone to "
-        "the file: def attention(x): return module(x)"
+        + f"Add this line to the file and check attention: {_line_to_add(layer, parameters)}"
     )
 
 
@@ -154,6 +153,16 @@ def _is_hopeless(failed: dict[Any, list[str]], attempt: _Attempt) -> bool:
     """Whether calls with arrays of these forms end in one error whatever else is handed in."""
     errors = failed.get(attempt.key, [])
     return len(errors) >= MAX_ALIKE and len(set(errors)) == 1
+
+
+def _line_to_add(layer: Layer, parameters: list[inspect.Parameter]) -> str:
+    """A function for the author to add, with blanks for what nobody else knows."""
+    required = [p.name for p in parameters if p.default is p.empty]
+    arrays = ("q", "k", "v") if len(required) > 2 else ("x",)
+    given = dict(zip(required, arrays, strict=False))
+    arguments = ", ".join(f"{name}={given.get(name, '...')}" for name in required)
+    made = _layer_name(layer) + ("(...)" if layer.parameters else "")
+    return f"def attention({', '.join(arrays)}): return {made}({arguments})"
 
 
 def _layer_name(layer: Layer) -> str:

@@ -230,11 +230,11 @@ def prepare(function: Callable[..., Any], signature: str, dtype: str) -> Prepare
         roles = read_roles(function, signature)
     except ArgumentError as untold:
         if signature != "auto":
-            raise
+            raise ArgumentError(f"{untold}: give it a default.") from None
         try:
             return prepare_traced(original, dtype)
         except ArgumentError as error:
-            raise ArgumentError(f"{untold} {error}") from None
+            raise ArgumentError(f"{untold}, and {error}") from None
     if roles.form == "x" and signature == "auto":
         with contextlib.suppress(ArgumentError):
             return prepare_traced(original, dtype)

@@ -63,7 +63,8 @@ def causality(candidate: Candidate) -> Finding:
         not (convention.always_causal or convention.roles.has("causal"))
         or convention.roles.form != "qkv"
     ):
-        return Finding(name, SKIPPED, "it is not causal")
+        causal = convention.always_causal
+        return Finding(name, SKIPPED, "no q, k, v" if causal else "it is not causal")
     probe = Probe(name, (), lambda sizes: replace(draw(sizes), causal=True))
     for case in candidate.cases(probe):
         if case.query.shape[2] != case.key.shape[2] or case.key.shape[2] < 2:

@@ -61,6 +61,7 @@ POLL_SECONDS = 0.2
 ONE_THREAD = {f"{name}_NUM_THREADS": "1" for name in ("OMP", "MKL", "OPENBLAS")}
 FRAME = struct.Struct(">QQ")  # the bytes of the JSON, and of the arrays that follow it
 READING_FIELDS = ("forms", "sources", "heads", "returns", "output", "inside", "first_alone")
+IMPORTING = ": put what trains or runs at its end under  if __name__ == '__main__':"
 NOT_AN_ANSWER = "its process returned something that is not an answer"
 # What a function may say of itself; the parent takes nothing else from the worker.
 HINTS = frozenset(("causal", "mask shows", "no empty rows", "mentions heads", "unused layer",
@@ -185,6 +186,7 @@ class Worker:
 
     def prepared(self) -> tuple[PreparedFunction, str]:
         """What the worker says of its function: how it may be called, and its name."""
+        self._ask(None, IMPORTING)
         said = self._ask(None)
         if isinstance(said, dict) and isinstance(said.get("error"), str):
             raise SandboxError(said["error"][:MAX_TEXT_LETTERS])
@@ -250,8 +252,8 @@ class Worker:
                 str(said["refused"])[:MAX_TEXT_LETTERS],
             )
 
-    def _ask(self, question: dict[str, Any] | None) -> Any:
-        """One answer; the first comes without a question."""
+    def _ask(self, question: dict[str, Any] | None, late: str = "") -> Any:
+        """One answer; the first two come without a question. ``late``: advice on a slow one."""
         self._questions.put(question or {})
         while True:
             ended = self._process.poll() is not None
@@ -267,9 +269,9 @@ class Worker:
             if ended:
                 raise SandboxError(_reason(self._process.returncode, self._errors))
             if monotonic() > self.end:
-                raise SandboxError(
-                    f"it took longer than {self.limits.seconds:g} s (--seconds N for more)"
-                )
+                what = "importing its file" if late else "it"
+                limit = f"{self.limits.seconds:g} s (--seconds N for more)"
+                raise SandboxError(f"{what} took longer than {limit}{late}")
 
     def _exchange(self) -> None:
         """Send each question and read its answer; a failure is put in the place of an answer."""
@@ -481,8 +483,22 @@ def _module(origin: str, name: str) -> Any:
         raise ArgumentError(f"{origin} cannot be read as Python.")
     module = importlib.util.module_from_spec(spec)
     sys.modules[path.stem] = module
-    spec.loader.exec_module(module)
+    try:
+        spec.loader.exec_module(module)
+    except ImportError as error:
+        if "relative import" not in str(error):
+            raise
+        return _module_of_package(path.resolve())
     return module
+
+
+def _module_of_package(path: Path) -> Any:
+    """A file that imports from its own package, imported as a part of that."""
+    folder, name = path.parent.parent, f"{path.parent.name}.{path.stem}"
+    while (folder / "__init__.py").is_file():
+        folder, name = folder.parent, f"{folder.name}.{name}"
+    sys.path.insert(0, str(folder))
+    return importlib.import_module(name)
 
 
 def _end_group(child: subprocess.Popen[bytes]) -> None:
@@ -534,7 +550,9 @@ def main(order: dict[str, Any]) -> None:
 
 def _serve(order: dict[str, Any], questions: IO[bytes], answers: IO[bytes]) -> None:
     """Load the function of an order, describe it and answer questions, until there are no more."""
-    served, said = _load_prepared(order)
+    function, why = _load(order)
+    write_message(answers, {"loaded": not why})
+    served, said = (None, {"error": why}) if why else _describe(order, function)
     write_message(answers, said)
     while served is not None:
         try:
@@ -603,16 +621,25 @@ class ServedFunction:
             return CallResult(error=one_line(error))
 
 
-def _load_prepared(order: dict[str, Any]) -> tuple[ServedFunction | None, dict[str, Any]]:
-    """The function of an order and its description, or None and the error."""
+def _load(order: dict[str, Any]) -> tuple[Any, str]:
+    """The function of an order, or None and the error."""
     sys.path[:0] = [folder for folder in order["path"] if folder not in sys.path]
     try:
-        function = load(order["target"], order["module"])
+        return load(order["target"], order["module"]), ""
+    except ArgumentError as error:
+        return None, str(error)
+    except (Exception, SystemExit) as error:
+        return None, f"{order['target']} cannot be loaded: {type(error).__name__}: {error}"
+
+
+def _describe(order: dict[str, Any], function: Any) -> tuple[ServedFunction | None, dict[str, Any]]:
+    """The function, prepared, and its description; or None and the error."""
+    try:
         prepared = prepare(function, order["signature"], order["dtype"])
     except ArgumentError as error:
         return None, {"error": str(error)}
     except (Exception, SystemExit) as error:
-        why = f"{order['target']} cannot be loaded: {type(error).__name__}: {error}"
+        why = f"{order['target']} cannot be called: {type(error).__name__}: {error}"
         return None, {"error": why}
     served = ServedFunction(function, LocalFunction(prepared.function), prepared.reading)
     return served, _description(prepared, served)

@@ -149,10 +149,7 @@ def read_roles(function: Callable[..., Any], signature: str = "auto") -> Roles:
 
 
 def _untold(name: str) -> str:
-    return (
-        f"the function requires {name!r}, whose name does not say what it is: give it a default, "
-        "or wrap the function in one of (q, k, v), (q, k, v, mask) or (x, w_q, w_k, w_v)."
-    )
+    return f"the function requires {name!r}, whose name does not say what it is"
 
 
 def _main_arrays(parameters: list[inspect.Parameter], form: str | None) -> dict[str, str]:
