@@ -26,7 +26,6 @@ EPSILONS = {"float64": 2.0**-52, "float32": 2.0**-23, "float16": 2.0**-10, "bflo
 LAYOUTS = {
     "qkv": ("bhtd", "bthd", "btd", "thd", "tbd", "td", "bhdt", "tbhd", "bhtd shared"),
     "xw": ("btd", "td"),
-    "x": ("btd", "tbd", "td"),
 }
 AXES = {
     "bhtd": "(batch, head, token, feature)",
@@ -210,12 +209,8 @@ class CallingConvention:
             return self._read(self.reading, case)
         if case.query.shape[2] != case.key.shape[2]:
             return None
-        if self.roles.form == "xw":
-            return draw_projected(
-                case, width=join_heads(case.query).shape[-1] if self.square_weights else 8
-            )
-        x = join_heads(case.query)
-        return case.with_projections((np.eye(x.shape[-1]),) * 3, x)
+        width = join_heads(case.query).shape[-1] if self.square_weights else 8
+        return draw_projected(case, width=width)
 
     def _read(self, reading: Reading, case: Case) -> Case | None:
         """The case as a module makes it; of cached keys the queries are the last words."""
@@ -243,13 +238,9 @@ class CallingConvention:
             arrays["value"] = case.value[:, :, case.cached :]
             return {name: self.pack(array) for name, array in arrays.items()}
         x = case.sources[0]
-        if self.layout == "tbd":
-            x = x.swapaxes(0, 1)
-        arrays = {"x": x if self.batched else x[0]}
-        if self.roles.form == "xw":
-            matrices = [m.T if self.transposed_weights else m for m in case.matrices]
-            arrays |= dict(zip(ARRAYS["xw"][1:], matrices, strict=True))
-        return arrays
+        matrices = [m.T if self.transposed_weights else m for m in case.matrices]
+        given = (x if self.batched else x[0], *matrices)
+        return dict(zip(ARRAYS["xw"], given, strict=True))
 
     def options(self, case: Case) -> dict[str, Any]:
         made = self._scalar_options(case) | self._array_options(case)
@@ -329,7 +320,6 @@ class CallingConvention:
             return array_bhtd.squeeze()
         if self.layout == "bte" or not self.separate:
             joined = join_heads(array_bhtd)
-            joined = joined.swapaxes(0, 1) if self.layout == "tbd" else joined
             return joined if self.batched else joined[0]
         if self.layout == "bhdt":
             return array_bhtd.swapaxes(2, 3)

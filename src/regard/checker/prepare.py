@@ -6,7 +6,6 @@ comments say, and lists the calling conventions to try, the likeliest first.
 
 from __future__ import annotations
 
-import contextlib
 import math
 import sys
 from collections.abc import Callable, Iterable, Iterator
@@ -235,9 +234,8 @@ def prepare(function: Callable[..., Any], signature: str, dtype: str) -> Prepare
             return prepare_traced(original, dtype)
         except ArgumentError as error:
             raise ArgumentError(f"{untold}, and {error}") from None
-    if roles.form == "x" and signature == "auto":
-        with contextlib.suppress(ArgumentError):
-            return prepare_traced(original, dtype)
+    if roles.form == "x":
+        return prepare_traced(original, dtype)
     libraries = tuple(library_order(function))
     layouts = LAYOUTS[roles.form]
     if roles.form == "qkv" and roles.has("heads"):
