@@ -111,10 +111,11 @@ $(VENV)/site.stamp: $(VENV)/test.stamp
 	@touch $@
 
 # WHEELS=folder takes parts that are there: the files of view/site/parts.py.
-site: $(VENV)/site.stamp ## build the explorer as a static site, in the folder public
+site: $(VENV)/site.stamp docs-site ## build explorer and documentation as a static site, in the folder public
+	@mkdir -p public && rm -rf public/docs && cp -R dist/docs public/docs
 	@$(BIN)/regard site public $(if $(WHEELS),--wheels $(WHEELS))
 
-test-site: $(VENV)/site.stamp ## build a site, then compare and use it in Node and in Chromium
+test-site: $(VENV)/site.stamp ## build a site, then compare and use it in Node, Chromium and Firefox
 	@REGARD_SITE_WHEELS=$(WHEELS) $(BIN)/pytest -m site tests/site
 
 # Sphinx, its theme and its reader of Markdown.
@@ -128,7 +129,7 @@ docs-site: $(VENV)/docs.stamp ## build the documentation site, in the folder dis
 
 # Minutes: three packages are built and installed, each in an environment of its own.
 test-package: $(VENV)/base.stamp ## build sdist and wheels, install each in a clean environment, try it
-	@$(PIP) 'build>=1.2' 'twine>=6' 'pytest>=8.3'
+	@$(PIP) 'build>=1.2' 'twine>=6' 'readme_renderer[md]>=44' 'pytest>=8.3'
 	@$(BIN)/pytest -m package tests/test_package.py
 
 # Only files with such a test are collected: the others would import torch first.

@@ -1,4 +1,4 @@
-"""The documentation site: Sphinx over the Markdown of this folder, the README and the docstrings.
+"""The documentation site: Sphinx over the Markdown of this folder and the docstrings.
 
 ``make docs-site`` builds it with warnings as errors. Two directives put results on a page: the help
 of a command, and the picture that some code draws. At the end every link of the site is followed.
@@ -17,6 +17,7 @@ from typing import Any
 from urllib.parse import unquote, urlsplit
 
 from docutils import nodes
+from docutils.utils.math.latex2mathml import tex2mathml
 from sphinx.application import Sphinx
 from sphinx.util import logging
 from sphinx.util.docutils import SphinxDirective
@@ -27,6 +28,7 @@ from regard.cli import main
 LOGGER = logging.getLogger(__name__)
 ROOT = Path(__file__).resolve().parents[1]
 DOCS = ROOT / "docs"
+EXPLORER = "../"  # where it is published: the documentation is below it
 URLS = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["urls"]
 
 project, author = "regard", "The regard authors"
@@ -37,7 +39,13 @@ html_title = f"regard {release}"
 html_baseurl = URLS["Documentation"]
 html_copy_source = False
 html_show_copyright = False
+html_static_path = ["_static", "../src/regard/view/web/fonts"]
+html_css_files = ["docs.css"]
+templates_path = ["_templates"]
+html_context = {"theme_explorer": EXPLORER}
+html_math_renderer = "mathml"
 myst_heading_anchors = 4
+myst_enable_extensions = ["dollarmath"]
 autodoc_member_order = "bysource"
 autodoc_typehints = "none"  # docstrings say what is meant, and signatures stay short
 napoleon_google_docstring = False
@@ -70,17 +78,27 @@ class Picture(SphinxDirective):
         last = tree.body.pop()
         exec(compile(tree, "page", "exec"), names)  # noqa: S102 (our own page)
         picture = eval(compile(ast.Expression(last.value), "page", "eval"), names)  # noqa: S307
-        drawn = f'<p style="background: white">{picture._repr_svg_()}</p>'
+        drawn = f'<p class="drawn">{picture._repr_svg_()}</p>'
         block = nodes.literal_block(code, code, language="python")
         return [block, nodes.raw("", drawn, format="html")]
 
 
-def complete(app: Sphinx, page: str, source: list[str]) -> None:
-    """Put the README on the first page; make links that leave docs/ links to the repository."""
-    if page == "index":
-        readme = (ROOT / "README.md").read_text(encoding="utf-8")
-        source[0] = _with_links(readme, ROOT) + "\n" + source[0]
-    source[0] = _with_links(source[0], DOCS)
+def link_to_repository(app: Sphinx, page: str, source: list[str]) -> None:
+    """Make links that leave docs/ links to the repository; pictures are copied from there."""
+
+    def moved(found: re.Match[str]) -> str:
+        path = (DOCS / found[2]).resolve()
+        if path.is_relative_to(DOCS) or found[1].startswith("!"):
+            return found[0]
+        return f"{found[1]}({URLS['Source']}/{path.relative_to(ROOT).as_posix()}"
+
+    source[0] = re.sub(r"(!?\[[^\]]*\])\((?![a-z]+:|#)([^)#\s]+)", moved, source[0])
+
+
+def math(visitor: Any, node: nodes.Element) -> None:
+    """A formula as MathML, which browsers set by themselves."""
+    visitor.body.append(tex2mathml(node.astext(), as_block=isinstance(node, nodes.math_block)))
+    raise nodes.SkipNode
 
 
 def tidy(app: Sphinx, kind: str, name: str, what: Any, options: Any, lines: list[str]) -> None:
@@ -100,18 +118,6 @@ def tidy(app: Sphinx, kind: str, name: str, what: Any, options: Any, lines: list
 def hide_constructor(app: Sphinx, kind: str, *about: Any) -> tuple[str, None] | None:
     """Results are made by functions: the arguments of their classes are nobody's business."""
     return ("", None) if kind == "class" else None
-
-
-def _with_links(text: str, folder: Path) -> str:
-    def moved(found: re.Match[str]) -> str:
-        path = (folder / found[2]).resolve()
-        if path.is_relative_to(DOCS) or (found[1].startswith("!") and folder == DOCS):
-            target = path.relative_to(DOCS) if path.is_relative_to(DOCS) else found[2]
-        else:
-            target = f"{URLS['Source']}/{path.relative_to(ROOT).as_posix()}"
-        return f"{found[1]}({target}"
-
-    return re.sub(r"(!?\[[^\]]*\])\((?![a-z]+:|#)([^)#\s]+)", moved, text)
 
 
 class Links(HTMLParser):
@@ -151,6 +157,8 @@ def follow_links(app: Sphinx, error: Exception | None) -> None:
 def _fault(target: str, path: Path, pages: dict[Path, Links]) -> str:
     """What is wrong with a link, or nothing."""
     parts = urlsplit(target)
+    if target == EXPLORER:
+        return ""
     if parts.scheme or parts.netloc:
         elsewhere = target in pages[path].loaded and parts.scheme != "data"
         return "a file of another host" if elsewhere else ""
@@ -167,5 +175,6 @@ def setup(app: Sphinx) -> None:
     app.add_directive("picture", Picture)
     app.connect("autodoc-process-docstring", tidy, priority=400)
     app.connect("autodoc-process-signature", hide_constructor)
-    app.connect("source-read", complete)
+    app.connect("source-read", link_to_repository)
+    app.add_html_math_renderer("mathml", (math, None), (math, None))
     app.connect("build-finished", follow_links)

@@ -146,10 +146,11 @@ def answering(text: str) -> dict[str, object]:
 
 GUIDES = {  # page: how many of its blocks run here (tests/watcher runs others), what they need
     "../README.md": (2, lambda: answering("Document A: ... the dog ate because it was hungry .")),
+    "index.md": (1, lambda: answering("the dog ate because it was hungry .")),
     "watch.md": (1, lambda: answering("a dog ate the food because it was hungry .")),
     "learn.md": (3, dict),
     "sources.md": (4, lambda: answering(blocks("sources.md")[0])),
-    "own-model.md": (3, dict),
+    "own-model.md": (4, dict),
     "experiments.md": (1, models),
     "training.md": (1, trained),
     "check.md": (1, lambda: {"my_attention": regard.attention}),

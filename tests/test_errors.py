@@ -73,3 +73,21 @@ def test_every_error_is_a_regard_error_and_a_built_in_one():
         assert kind.__name__ in errors.__doc__
         if kind is not errors.RegardError:
             assert kind.__mro__[2].__name__ in errors.__doc__
+
+
+@pytest.mark.parametrize("call", [regard.load, regard.load_model, OBSERVED.save])
+@pytest.mark.parametrize("name", ["x" * 5000, "a\0b"], ids=["too long", "null"])
+def test_a_name_that_no_file_can_have(call, name):
+    with pytest.raises(errors.RegardError):
+        call(name)
+
+
+def test_the_sentence_about_such_a_name():
+    with pytest.raises(errors.ArgumentError) as error:
+        OBSERVED.save("a\0b")
+    assert str(error.value) == "path must be a name that a file can have, got 'a\\x00b'."
+
+
+def test_methods_of_a_class_name_their_arguments_too():
+    with pytest.raises(errors.ArgumentError, match=r"^text must be a string, got 3"):
+        regard.Transformer.random(3)

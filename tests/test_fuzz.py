@@ -20,11 +20,14 @@ from tests.helpers.small_training import Model, Training
 
 import regard
 from regard.errors import FileError, RegardError
+from regard.monitoring.folder import History
 from regard.transformer.model import Transformer
 from regard.view.page.answers import Sources, Stop
 from regard.view.page.embed import offline_page
 from regard.view.page.readings import Readings
 from regard.view.page.routes import all_answers
+from regard.view.page.routes.monitor import training_about
+from regard.view.terminal.monitor import summary
 
 SENTENCE = "A dog ate the food because it was hungry"
 TEXT = "<s> the river sang . the river slept . a lighthouse sang to green boats in rain ."
@@ -44,16 +47,18 @@ def things(tmp_path_factory):
     seen.save(folder / "run.regard")
     regard.observe(X, X, X, map=4).save(folder / "observed.regard", query_and_key=True)
     training = Training(Model())
-    with regard.monitor(training.model, every=1, to=folder / "training"):
+    with regard.monitor(training.model, every=1, to=folder / "training") as monitor:
         training.step()
     files = [folder / "run.regard", folder / "observed.regard"]
     return {
         "owners": [
             seen, seen[0], block, reading, reading.ablate(0, 1), reading.steps(0, 0),
-            reading.observe(0), regard.observe(X, X, X),
+            reading.observe(0), regard.observe(X, X, X), reading.picture(), seen.report(), monitor,
+            monitor.last, monitor.history(),
         ],
         "answers": all_answers(Sources(Readings(small), files, [folder / "training"])),
         "run": files[0].read_bytes(),
+        "training": {x.name: x.read_bytes() for x in (folder / "training").iterdir()},
     }  # fmt: skip
 
 
@@ -64,7 +69,7 @@ ODD = (
 )  # fmt: skip
 FUNCTIONS = (
     regard.attention, regard.observe, regard.observe_from_logsumexp, regard.self_attention,
-    regard.merge, regard.load, regard.load_model, regard.watch,
+    regard.merge, regard.load, regard.load_model, regard.watch, regard.monitor,
 )  # fmt: skip
 FITTING = {
     "query": X, "key": X, "value": X, "logsumexp": np.zeros((2, 9)), "x": np.eye(3), "word": "it",
@@ -142,6 +147,7 @@ NAMES = (
     "\\", "\x00", "\x1b[2J", "\r\n", "\t", "\u2028", "\u202e", "\u200d", "\ufeff", "\ue000",
     "\U0001f600", "e\u0301", "ﬁ", "½", "™", "javascript:alert(1)", "../../x", "%s", "{0}", "$x_1$",
     "=1+1", " ", "a", "dog", "é", "", "\x7f", "\x9b", "\ufffe", "--", "://", "\u0130",
+    "\ud83d",
 )  # fmt: skip
 
 
@@ -178,22 +184,40 @@ def plain_steps():
     return regard.self_attention(np.eye(4), np.eye(4), np.eye(4), np.eye(4), words=list("abcd"))
 
 
-def check_damaged_run(random, path, things):
-    """A few bytes of a watched run's file changed, cut off or added: a FileError."""
-    changed = bytearray(things["run"])
-    kind = random.integers(4)
+def damaged(random, content, end=None):
+    """Content cut off, longer, or with a few bytes changed before ``end``."""
+    changed, kind = bytearray(content), random.integers(4)
     if kind == 0:
         del changed[int(random.integers(len(changed))) :]
     elif kind == 1:
         changed += random.bytes(int(random.integers(1, 20)))
     else:
-        header = 8 + int.from_bytes(changed[:8], "little")
-        for at in random.integers(0, header if kind == 2 else len(changed), random.integers(1, 4)):
+        for at in random.integers(0, end or len(changed), random.integers(1, 4)):
             changed[at] ^= int(random.integers(1, 256))
+    return changed
+
+
+def check_damaged_run(random, path, things):
+    """A few bytes of a watched run's file changed, cut off or added: a FileError."""
+    header = 8 + int.from_bytes(things["run"][:8], "little")
+    changed = damaged(random, things["run"], header if random.random() < 0.4 else None)
     if changed != things["run"]:
         path.write_bytes(changed)
         with pytest.raises(FileError):
             regard.load(path, verify=True)
+
+
+def check_damaged_training(random, path, things):
+    """The same in the folder of a training: shown without its damaged records, or a FileError."""
+    for name, content in things["training"].items():
+        (path.parent / name).write_bytes(
+            content if random.random() < 0.5 else damaged(random, content)
+        )
+    with suppress(FileError):
+        history = History.load(path.parent)
+        assert summary(history)
+        json.dumps([history.to_dict(), training_about(history)], allow_nan=False)
+        assert np.isin(history["entropy"], things["owners"][-1]["entropy"]).all()
 
 
 CHECKS = {
@@ -201,10 +225,12 @@ CHECKS = {
     "requests": (check_request, 4),
     "hostile names": (check_hostile_names, 1),
     "damaged runs": (check_damaged_run, 4),
+    "damaged trainings": (check_damaged_training, 2),
 }
 
 
 @pytest.mark.parametrize(("kind", "start"), batches(CHECKS))
-def test_random_cases(tmp_path, things, kind, start):
+def test_random_cases(tmp_path, things, kind, start, monkeypatch):
+    monkeypatch.chdir(tmp_path)  # a name without a folder is a file, or a folder, here
     check, _ = CHECKS[kind]
     run_batch(kind, start, lambda random: check(random, tmp_path / "x.regard", things))

@@ -55,11 +55,15 @@ def package(folder: Path, name: str) -> Path:
 
 
 def test_the_metadata_is_in_order_and_the_description_renders(folder):
+    markdown = pytest.importorskip("readme_renderer.markdown", reason="it renders as PyPI does")
     checked = run(sys.executable, "-m", "twine", "check", "--strict", *folder.iterdir())
     assert checked.count("PASSED") == len(PACKAGES)
     wheel = zipfile.ZipFile(package(folder, "pure wheel"))
     (name,) = (x for x in wheel.namelist() if x.endswith(".dist-info/METADATA"))
     metadata = message_from_bytes(wheel.read(name))
+    rendered = markdown.render(metadata.get_payload())
+    assert rendered.startswith("<h1>")
+    assert "<pre" in rendered
     links = re.findall(r"\]\(([^)]+)\)", str(metadata.get_payload()))
     assert len(links) > 20
     assert [link for link in links if not link.startswith("https://")] == []

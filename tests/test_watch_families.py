@@ -50,6 +50,7 @@ def test_the_table_of_the_docs_has_verdicts(families):
     assert not {verdict for _, verdict in before.values()} & {"ERROR", "DIFFERS", "other output"}
 
 
-def test_one_type(families):
-    verdict = families.verdict_of("bert")
+@pytest.mark.parametrize("name", ["bert", "deepseek_v32", "minimax_m3_vl_text"])
+def test_one_type(families, name):
+    verdict = families.verdict_of(name)
     assert (verdict.path, verdict.verdict) == ("interface", "exact")

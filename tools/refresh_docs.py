@@ -160,6 +160,33 @@ PAGE = {
 }
 
 
+SITE = {
+    "first_visit_megabytes": "bytes on the line, first visit (MB)",
+    "later_visit_kilobytes": "the same, a later visit (kB)",
+    "first_picture_seconds": "first picture and its French (s)",
+    "ready_seconds": "any sentence can be typed (s)",
+    "later_ready_seconds": "the same, a later visit (s)",
+    "first_sentence_seconds": "first typed sentence to its French (s)",
+    "sentence_seconds": "a later one (s)",
+    "local_sentence_seconds": "the same in `regard open` (s)",
+    "steps_megabytes": "memory of the tab, most in Steps after three sentences (MB)",
+}
+
+
+def site_figures() -> str:
+    """Bytes, times and memory of the explorer as a static site."""
+    results = _results("site")
+    best, median, limits = (results[name] for name in ("best", "median", "limits"))
+    rows = [
+        f"| {text} | {best[name]:.3g} | {median[name]:.3g} | "
+        f"{f'{limits[name]:g}' if name in limits else ''} |"
+        for name, text in SITE.items()
+    ]
+    browser = f"Chromium {results['chromium']}, load {results['load_average']}"
+    about = _machine(results).replace(", NumPy", f", {browser}, NumPy")
+    return "\n".join([about, "", "| | best | median | at most |", "|---|--:|--:|--:|", *rows])
+
+
 def gpu_figures() -> str:
     """Times on a GPU as multiples of the fastest SDPA forward."""
     results = _results("h200")
@@ -324,6 +351,7 @@ PARTS = {
     "catalogue": catalogue,
     "others": other_figures,
     "gpu": gpu_figures,
+    "site": site_figures,
     "sentences": reading_figures,
     "reading": lambda: capture(SENTENCE, until="Came from"),
     "robots": lambda: capture("example", "robots"),

@@ -54,7 +54,8 @@ SMALL = {
     "rotary_dim": 4, "query_pre_attn_scalar": 8, "projection_dim": 16, "max_source_positions": 64,
     "max_target_positions": 64, "q_lora_rank": 16, "kv_lora_rank": 16, "qk_rope_head_dim": 8,
     "qk_nope_head_dim": 8, "v_head_dim": 12, "index_topk": 6, "index_n_heads": 2,
-    "index_head_dim": 16, "sliding_window": 6, "attention_chunk_size": 8, "local_attention": 8,
+    "index_head_dim": 16, "index_block_size": 4, "index_topk_blocks": 2,
+    "sliding_window": 6, "attention_chunk_size": 8, "local_attention": 8,
     "sliding_window_size": 6, "attention_window_size": 6, "local_window_size": 6,
     "mamba_d_state": 8, "mamba_d_conv": 4, "mamba_expand": 2, "mamba_n_heads": 4,
     "mamba_d_head": 16, "mamba_n_groups": 1, "mamba_chunk_size": 8, "state_size": 8,
@@ -133,7 +134,8 @@ def small_config(model_type: str, variant: dict[str, Any]) -> Any:
                 if isinstance(before, int) or (name in variant and name in ASSUMED):
                     setattr(part, name, value)
         for name in LAYER_KINDS:
-            kinds = list(getattr(part, name, None) or ())
+            kinds = list(SPARSE_LAYERS.get(part.model_type, ()) if name == "layer_types" else ())
+            kinds = kinds or list(getattr(part, name, None) or ())
             if kinds:  # one of each kind, so that attention is among them
                 each = list(dict.fromkeys(kinds))
                 with contextlib.suppress(Exception):
@@ -144,6 +146,8 @@ def small_config(model_type: str, variant: dict[str, Any]) -> Any:
     return config
 
 
+# Kinds of layers that a config without any has only in the checkpoints.
+SPARSE_LAYERS = {"minimax_m3_vl_text": ["full_attention", "minimax_m3_sparse"]}
 LAYER_KINDS = ("layer_types", "mlp_layer_types", "layers_block_type", "indexer_types")
 
 

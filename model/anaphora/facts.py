@@ -88,7 +88,7 @@ def _facts() -> dict[str, tuple[str, tuple[str, ...]]]:
     """Class and clauses of every noun; clauses with a word kept out of training are left out."""
     found: dict[str, tuple[str, tuple[str, ...]]] = {}
     for noun, kind, text in read_table(_FACTS)["facts"]:
-        clauses = tuple(x for x in _listed(text) if _pronoun(x.split()) is not None)
+        clauses = tuple(x for x in without_reserved(text) if _pronoun(x.split()) is not None)
         if clauses and not is_reserved([noun]):
             found[noun] = kind, clauses
     return found
@@ -101,7 +101,7 @@ def _forms() -> dict[str, tuple[str, bool]]:
     return {english.plural(x): (x, True) for x in nouns} | {x: (x, False) for x in nouns}
 
 
-def _listed(text: str) -> list[str]:
+def without_reserved(text: str) -> list[str]:
     """The parts of a cell between semicolons that have no word kept out of training."""
     parts = [x.strip() for x in text.split(";")]
     return [x for x in parts if x and not is_reserved(x.split())]
@@ -207,7 +207,7 @@ def _contrast(rng: random.Random, scene: Scene) -> list[MarkedPair]:
                 "they" if i == query == 0 and x == "it" else _FORMS.get(x, x)
                 for i, x in enumerate(words)
             ]
-        made += _joined(scene.words, connector, words, query, at)
+        made += joined(scene.words, connector, words, query, at)
     return made if len(made) == 2 else []
 
 
@@ -229,9 +229,13 @@ def _content(clauses: tuple[str, ...]) -> frozenset[str]:
     return frozenset(x for clause in clauses for x in clause.split() if len(x) > 4)
 
 
-def _joined(
+def joined(
     scene: Sequence[str], connector: str, clause: list[str], query: int, at: int
 ) -> list[MarkedPair]:
+    """A scene and a clause as one sentence with a link, if its words can be told apart again.
+
+    The pronoun is word `query` of the clause, the noun it stands for word `at` of the scene.
+    """
     mark, _, more = connector.partition(" ")
     start = [*scene, *([mark] if mark else []), *more.split()]
     clause = [clause[0].capitalize(), *clause[1:]] if mark == "." else clause
@@ -253,14 +257,21 @@ class Deed:
 @cache
 def _deeds() -> tuple[Deed, ...]:
     rows = read_table(_PEOPLE)["deeds"]
-    deeds = (Deed(tuple(x[0].split()), (tuple(_listed(x[1])), tuple(_listed(x[2])))) for x in rows)
+    deeds = (
+        Deed(tuple(x[0].split()), (tuple(without_reserved(x[1])), tuple(without_reserved(x[2]))))
+        for x in rows
+    )
     return tuple(x for x in deeds if all(x.reasons) and not is_reserved(x.words))
 
 
 @cache
 def _trades() -> dict[str, tuple[str, ...]]:
     rows = read_pairs(_PEOPLE, "trades")
-    return {x: said for x, text in rows if (said := tuple(_listed(text))) and not is_reserved([x])}
+    return {
+        x: said
+        for x, text in rows
+        if (said := tuple(without_reserved(text))) and not is_reserved([x])
+    }
 
 
 @cache
@@ -291,7 +302,7 @@ def _people(rng: random.Random) -> list[MarkedPair]:
     made: list[MarkedPair] = []
     for name, texts in zip(("{a}", "{b}"), reasons, strict=True):
         clause = [pronoun, *(_agreed(x, pronoun) for x in rng.choice(texts).split())]
-        made += _joined(words, connector, clause, 0, at[name])
+        made += joined(words, connector, clause, 0, at[name])
     return made if len(made) == 2 else []
 
 

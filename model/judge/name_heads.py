@@ -11,8 +11,11 @@ looks; a head that nearly always rests is named by that. The name is the behavio
 information (the divergence of share from chance), and the kind of words on which it is strongest.
 The heads that alignment is read from have no behaviour: they define the English of a word.
 
-Kinds of words follow from function words alone: a noun is the last content word after a determiner,
-a verb the content word after a subject pronoun, an auxiliary or *to*.
+Kinds of words are told apart by function words and forms of verbs. In English a noun is the last
+content word after a determiner, before a form of a verb if there is one (*the old dog* barked); in
+French the first that is not an adjective of those before nouns (*le petit chien* noir). A verb is
+the content word after a subject pronoun or an auxiliary, and such a form after a noun; after a form
+of *be* only a participle is.
 """
 
 from __future__ import annotations
@@ -46,7 +49,7 @@ def _words(text: str) -> frozenset[str]:
 
 
 class Lexicon(NamedTuple):
-    """The function words by which kinds of words are told apart."""
+    """The words by which kinds of words are told apart; a form of *be* is an auxiliary too."""
 
     determiner: frozenset[str]
     subject: frozenset[str]
@@ -54,19 +57,49 @@ class Lexicon(NamedTuple):
     preposition: frozenset[str]
     conjunction: frozenset[str]
     other: frozenset[str]
+    be: frozenset[str]
+    before_nouns: frozenset[str]  # adjectives; empty where all of them stand there
+    is_participle: Callable[[str], bool]
+
+    def noun_and_verb(self, run: Sequence[str]) -> tuple[int, int]:
+        """Places of the noun and of the verb, or len(run), in content words after a determiner.
+
+        >>> ENGLISH.noun_and_verb(["dog", "ran"]), FRENCH.noun_and_verb(["petit", "chien"])
+        ((0, 1), (1, 2))
+        """
+        if self.before_nouns:
+            noun = next((i for i, x in enumerate(run) if x not in self.before_nouns), 0)
+            return noun, len(run)
+        verb = next((i for i, x in enumerate(run) if i and self.is_participle(x)), len(run))
+        return verb - 1, verb
 
 
+_ENGLISH_BE = """am is are was were be been isn't wasn't aren't i'm it's you're he's she's we're
+    they're that's what's"""
+_ENGLISH_PAST = _words(
+    """ate beat began bent bit bled blew bought broke brought built burnt came caught chose cost
+    cut dealt drank drew drove dug fed fell felt flew forgot fought found froze gave got
+    grew heard held hid hit hung hurt kept knew laid led left lent let lit lost made meant
+    met paid put ran rang read rode rose said sang sank sat saw sent set shone shook shot
+    shut slept slid sold spent spoke spread stole stood stuck swam swept swore taught
+    thought threw told took tore understood went woke won wore wrote been born broken chosen
+    done drawn driven eaten fallen flown forgotten given gone grown hidden known risen seen
+    shown spoken stolen sung sunk swum taken thrown torn woken worn written"""
+)
+_FRENCH_BE = "suis es est sommes êtes sont était étais étaient sera serait"
 ENGLISH = Lexicon(
     _words("a an the this these those my your his her its our their some any no every each"),
     _words("i you he she it we they who there"),
     _words(
-        """am is are was were be been do does did don't doesn't didn't have has had will would
-        should can could may might must isn't wasn't aren't can't won't couldn't wouldn't haven't
-        i'm it's i've i'll i'd you're he's she's we're they're that's what's to"""
+        f"""{_ENGLISH_BE} do does did don't doesn't didn't have has had will would should can could
+        may might must can't won't couldn't wouldn't haven't i've i'll i'd to"""
     ),
     _words("at by for from in into of off on out over under up with about after before like"),
     _words("because although while if since so and or but when where why how that which what than"),
     _words("me him us them not very too never always mine yours"),
+    _words(_ENGLISH_BE),
+    frozenset(),
+    lambda word: word.endswith(("ing", "ed")) or word in _ENGLISH_PAST,
 )
 FRENCH = Lexicon(
     _words(
@@ -75,12 +108,20 @@ FRENCH = Lexicon(
     ),
     _words("je j' tu il elle on nous vous ils elles qui c' ça"),
     _words(
-        """suis es est sommes êtes sont ai as a avons avez ont était étais étaient avait avais
-        avaient sera serait peux peut dois doit veux veut ne n' se s' me m' te t' y en"""
+        f"""{_FRENCH_BE} ai as a avons avez ont avait avais avaient peux peut dois doit veux veut
+        ne n' se s' me m' te t' y en"""
     ),
     _words("à de d' dans sur sous pour par avec sans chez vers"),
     _words("et ou mais que qu' si quand comme parce où car"),
     _words("pas moi toi lui eux très trop jamais toujours plus"),
+    _words(_FRENCH_BE),
+    _words(
+        """petit petite petits petites grand grande grands grandes gros grosse bon bonne bons bonnes
+        beau bel belle beaux belles nouveau nouvel nouvelle nouveaux vieux vieil vieille vieilles
+        jeune jeunes joli jolie mauvais mauvaise même mêmes autre autres premier première dernier
+        dernière deux trois quatre cinq six dix"""
+    ),
+    lambda word: word.endswith(("é", "ée", "és", "ées")),
 )
 
 
@@ -101,28 +142,32 @@ class Kinds(NamedTuple):
 def kinds(words: Sequence[str], lexicon: Lexicon) -> Kinds:
     """Tell nouns, verbs and function words apart.
 
-    >>> told = kinds("I saw the old dog . (end)".split(), ENGLISH)
+    >>> told = kinds("The old dog barked . It was cold . I saw . (end)".split(), ENGLISH)
     >>> np.flatnonzero(told.noun), np.flatnonzero(told.verb)
-    (array([4]), array([1]))
+    (array([2]), array([ 3, 10]))
     """
     low = [word.lower() for word in words]
-    function = {name: np.array([x in getattr(lexicon, name) for x in low]) for name in
-                ("determiner", "subject", "auxiliary", "preposition", "conjunction")}  # fmt: skip
+    names = ("determiner", "subject", "auxiliary", "preposition", "conjunction")
+    function = {name: np.array([x in getattr(lexicon, name) for x in low]) for name in names}
     mark = np.array([x in MARKS for x in low])
-    listed = frozenset().union(*lexicon)
+    listed = frozenset().union(*lexicon[:6])
     content = np.array([x not in listed and x not in MARKS and x[0] != "(" for x in low])
     noun, verb = np.zeros(len(low), bool), np.zeros(len(low), bool)
-    after_determiner = after_subject = False
-    for i, is_content in enumerate(content):
-        if is_content:
-            last = i + 1 == len(low) or not content[i + 1]
-            noun[i] = after_determiner and last
-            verb[i] = after_subject and not after_determiner
-            after_subject = False
-        else:
-            after_determiner = bool(function["determiner"][i])
-            after_subject = bool(function["subject"][i] or function["auxiliary"][i])
+    for start, stop in _runs(content):
+        run, before = low[start:stop], low[start - 1] if start else ""
+        if before in lexicon.determiner:
+            at_noun, at_verb = lexicon.noun_and_verb(run)
+            noun[start + at_noun] = True
+            verb[start + at_verb : stop][:1] = True
+        elif before in lexicon.subject or before in lexicon.auxiliary:
+            verb[start] = before not in lexicon.be or lexicon.is_participle(run[0])
     return Kinds(**function, mark=mark, noun=noun, verb=verb, content=content)
+
+
+def _runs(content: Array) -> Iterator[tuple[int, int]]:
+    """Start and stop of every run of content words."""
+    edges = np.flatnonzero(np.diff(np.concatenate(([0], content.astype(int), [0]))))
+    yield from zip(edges[::2].tolist(), edges[1::2].tolist(), strict=True)
 
 
 class Text(NamedTuple):

@@ -6,13 +6,24 @@ arguments are compared with the annotations of the function.
 
 from __future__ import annotations
 
+import errno
 import inspect
+import os
 import sys
 import types
 from collections.abc import Callable, Collection, Iterable, Mapping
 from functools import wraps
 from pathlib import Path
-from typing import Any, Literal, ParamSpec, TypeVar, Union, get_args, get_origin
+from typing import (
+    Any,
+    Literal,
+    ParamSpec,
+    TypeVar,
+    Union,
+    get_args,
+    get_origin,
+    is_typeddict,
+)
 
 import numpy as np
 
@@ -48,7 +59,7 @@ KEYWORDS_ELSEWHERE = {
     "window_size": "window",
 }
 ERRORS = (TypeError, AttributeError, ValueError, LookupError, OverflowError, AssertionError,
-          RuntimeError)  # fmt: skip
+          RuntimeError, OSError)  # fmt: skip
 NUMBERS = {int: (int, np.integer), float: (int, float, np.integer, np.floating)}
 NAMES = {int: "a whole number", float: "a number", str: "a string", bool: "True or False",
          Path: "a path", slice: "a slice", type(None): "None", None: "None"}  # fmt: skip
@@ -59,8 +70,10 @@ def named_arguments(cls: Class) -> Class:
     for name in dir(cls):
         method = inspect.getattr_static(cls, name)
         public = not name.startswith("_") or name == "__getitem__"
-        if public and inspect.isfunction(method) and method.__module__.startswith("regard."):
-            setattr(cls, name, _named(method))
+        function = getattr(method, "__func__", method)  # of a class method
+        if public and inspect.isfunction(function) and function.__module__.startswith("regard."):
+            named = _named(function)
+            setattr(cls, name, named if function is method else type(method)(named))
     return cls
 
 
@@ -143,8 +156,11 @@ def _problem(
         kind = _evaluated(parameter.annotation, function)
         several = parameter.kind is parameter.VAR_POSITIONAL
         for one in value if several else (value,):
-            if not _fits(one, kind):
+            if not fits(one, kind):
                 return f"{name} must be {_described(kind)}, got {one!r:.200}."
+            takes_path = Path in (kind, *get_args(kind)) and isinstance(one, str | Path)
+            if takes_path and not _is_name(one):
+                return f"{name} must be a name that a file can have, got {str(one)!r:.200}."
     return None
 
 
@@ -157,29 +173,41 @@ def _evaluated(annotation: Any, function: Callable[..., Any]) -> Any:
         return Any
 
 
-def _fits(value: Any, kind: Any) -> bool:
+def fits(value: Any, kind: Any) -> bool:
+    """Whether a value is of the kind that an annotation names."""
     origin, inner = get_origin(kind), get_args(kind)
     if origin in (Union, types.UnionType):
-        return any(_fits(value, one) for one in inner)
+        return any(fits(value, one) for one in inner)
     if origin is Literal:
         return any(value is one or (isinstance(value, str) and value == one) for one in inner)
     if origin is tuple and inner[-1:] != (...,):
         pair = isinstance(value, tuple | list) and len(value) == len(inner)
-        return pair and all(map(_fits, value, inner))
+        return pair and all(map(fits, value, inner))
     if origin is not None and issubclass(origin, Mapping):
-        return isinstance(value, Mapping) and all(_fits(x, inner[-1]) for x in value.values())
+        return isinstance(value, Mapping) and all(fits(x, inner[-1]) for x in value.values())
     if origin is not None and issubclass(origin, Iterable):
         several = isinstance(value, tuple if origin is tuple else Iterable)
         one = isinstance(value, str | bytes | Mapping) or getattr(value, "shape", 1) == ()
         if one or not several:
             return False
-        return not isinstance(value, Collection) or all(_fits(x, inner[0]) for x in value)
+        return not isinstance(value, Collection) or all(fits(x, inner[0]) for x in value)
     kind = type(None) if kind is None else origin or kind
-    if kind is Any or not isinstance(kind, type):
+    if kind is Any or not isinstance(kind, type) or is_typeddict(kind):
         return True
     if kind in NUMBERS and isinstance(value, int):
         return not isinstance(value, bool) and abs(value) < 2**63
     return isinstance(value, NUMBERS.get(kind, kind))
+
+
+def _is_name(path: str | Path) -> bool:
+    """Whether a file could have this name: not too long, and without a null character."""
+    try:
+        os.stat(path)
+    except ValueError:
+        return False
+    except OSError as error:
+        return error.errno != errno.ENAMETOOLONG
+    return True
 
 
 def _described(kind: Any) -> str:

@@ -34,8 +34,11 @@ def write_bytes(path: str | Path, data: bytes) -> None:
 
 
 def write_text(path: str | Path, text: str) -> None:
-    """Write a file of text in UTF-8, completely or not at all; line ends stay as they are."""
-    write_bytes(path, text.encode("utf-8"))
+    """Write a file of text in UTF-8, completely or not at all; line ends stay as they are.
+
+    Half of a character, which UTF-8 has no bytes for, is written as its escape.
+    """
+    write_bytes(path, text.encode("utf-8", "backslashreplace"))
 
 
 @contextmanager
@@ -83,9 +86,9 @@ def check_writable(path: str | Path) -> None:
 
     Examples
     --------
-    >>> check_writable("/nowhere/report.html")
+    >>> check_writable("absent/report.html")
     Traceback (most recent call last):
-    regard.errors.FileError: /nowhere/report.html cannot be written: its folder does not exist. \
+    regard.errors.FileError: absent/report.html cannot be written: its folder does not exist. \
 Make the folder, or choose another path.
     """
     target = _target(path)

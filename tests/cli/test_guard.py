@@ -1,5 +1,6 @@
 """The guard of the commands: every failure is one sentence and an exit status."""
 
+import contextlib
 import json
 import os
 import signal
@@ -186,3 +187,29 @@ def test_an_error_that_an_interrupt_made_is_an_interrupt(capsys, cause):
         guarded(command)()
     assert end.value.code == 130
     assert capsys.readouterr().err == ""
+
+
+@NEEDS_POSIX
+def test_an_error_without_a_trace_of_the_interrupt_is_an_interrupt_too(capsys):
+    def command():
+        with contextlib.suppress(KeyboardInterrupt):
+            os.kill(os.getpid(), signal.SIGINT)
+            signal.pause()
+        raise SyntaxError("half of a module")
+
+    with pytest.raises(SystemExit) as end:
+        guarded(command)()
+    assert end.value.code == 130
+    assert capsys.readouterr().err == ""
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+@NEEDS_POSIX
+def test_ctrl_c_while_the_process_ends_is_quiet():
+    code = (
+        "import atexit, os, signal, sys; sys.argv = ['regard', '--version']\n"
+        "atexit.register(lambda: os.kill(os.getpid(), signal.SIGINT))\n"
+        "from regard.__main__ import main; main()"
+    )
+    done = run([sys.executable, "-c", code])
+    assert (done.returncode, done.stderr) == (-signal.SIGINT, b"")

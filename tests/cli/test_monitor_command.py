@@ -23,7 +23,15 @@ def folder(tmp_path):
         table = np.tile(np.array([1, 1, 1, 1 + at], np.float32), (len(MEASURES), 1))
         table[list(MEASURES).index("key_norm")] = np.nan
         writer.observed(10 * at, table)
-    writer.event("alert", 70, part="decoder", layer=1, head=1, text="step 70: too \x1b[2J large")
+    writer.event(
+        "alert",
+        70,
+        rule="score",
+        part="decoder",
+        layer=1,
+        head=1,
+        text="step 70: too \x1b[2J large",
+    )
     writer.close()
     return writer.folder
 

@@ -1,7 +1,6 @@
 """Backends that can serve, and the reasons against the others."""
 
 import sys
-from pathlib import Path
 
 import numpy as np
 
@@ -22,9 +21,9 @@ def test_an_old_numpy_is_a_reason(monkeypatch):
     ]
 
 
-def test_what_is_not_installed_is_a_reason(monkeypatch):
+def test_what_is_not_installed_is_a_reason(monkeypatch, tmp_path):
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
-    monkeypatch.setattr(tensors, "NVIDIA_DEVICE", Path("/nowhere"))
+    monkeypatch.setattr(tensors, "NVIDIA_DEVICE", tmp_path / "nvidia")
     monkeypatch.delitem(sys.modules, "torch", raising=False)
     assert BACKENDS[1].reasons_against() == ["torch is not installed: pip install 'regard[models]'"]
     assert BACKENDS[2].reasons_against() == [

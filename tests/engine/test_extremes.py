@@ -74,6 +74,16 @@ def test_memory_that_begins_at_an_odd_address(level):
     np.testing.assert_allclose(with_odd, expected, atol=2e-6)
 
 
+def test_equal_weights_of_many_keys_do_not_drift(level):
+    """One weight added over and over is rounded the same way every time."""
+    keys = 100_000
+    query, ones = np.full((2, 8), 0.3, "f4"), np.ones((keys, 8), "f4")
+    # A sum of 512 keys, then one of all such sums; a rounding is at most eps / 2.
+    allowed = (512 + keys / 512) * np.finfo("f4").eps / 2
+    np.testing.assert_allclose(regard.attention(query, ones, ones), 1, rtol=0, atol=allowed)
+    np.testing.assert_allclose(regard.observe(query, ones, ones).output, 1, rtol=0, atol=allowed)
+
+
 @pytest.mark.parametrize("softcap", [1.9e8, 3e8, 1e12, 1e30])
 def test_the_entropy_with_a_huge_softcap_is_that_without(level, softcap):
     x = normal((4, 8))

@@ -108,3 +108,48 @@ def llava_processor() -> hf.LlavaProcessor:
         hf.CLIPImageProcessorPil(**CROP), image_tokenizer(), patch_size=2,
         vision_feature_select_strategy="default", num_additional_image_tokens=1,
     )  # fmt: skip
+
+
+def paligemma(pools: bool) -> hf.PaliGemmaForConditionalGeneration:
+    """With the head that pools patches, whose output is not used, or without as it is published."""
+    gemma = LLAMA | {"model_type": "gemma", "head_dim": 4, "num_key_value_heads": 1}
+    vision = VISION | {"model_type": "siglip_vision_model", "vision_use_head": pools}
+    config = hf.PaliGemmaConfig(
+        text_config=gemma, vision_config=vision, image_token_id=IMAGE, projection_dim=16
+    )
+    return sharp(hf.PaliGemmaForConditionalGeneration(config))
+
+
+def blip() -> hf.BlipForConditionalGeneration:
+    config = hf.BlipConfig(
+        text_config=TEXT | {"encoder_hidden_size": 16}, vision_config=VISION, projection_dim=16
+    )
+    return sharp(hf.BlipForConditionalGeneration(config))
+
+
+def smolvlm() -> hf.SmolVLMForConditionalGeneration:
+    """Tiles of 8 x 8 patches, of which 2 x 2 become one token."""
+    config = hf.SmolVLMConfig(
+        vision_config=VISION | {"image_size": 16}, scale_factor=2, image_token_id=IMAGE,
+        text_config=LLAMA | {"model_type": "llama", "max_position_embeddings": 256},
+    )  # fmt: skip
+    return sharp(hf.SmolVLMForConditionalGeneration(config))
+
+
+RATIOS = [[1, 1], [1, 2], [1, 3], [1, 4], [2, 1], [2, 2], [3, 1], [4, 1]]
+
+
+def mllama() -> hf.MllamaForConditionalGeneration:
+    """Llama 3.2: up to four tiles of 4 x 4 patches, which the second layer of text looks at."""
+    vision = {"hidden_size": 16, "num_hidden_layers": 2, "num_global_layers": 1, "patch_size": 2,
+              "attention_heads": 2, "intermediate_size": 24, "image_size": 8, "max_num_tiles": 4,
+              "intermediate_layers_indices": [1], "vision_output_dim": 32,
+              "supported_aspect_ratios": RATIOS}  # fmt: skip
+    rope = {"rope_parameters": {"rope_type": "default", "rope_theta": 1e4}}
+    text = LLAMA | rope | {"num_hidden_layers": 3, "cross_attention_layers": [1]}
+    config = hf.MllamaConfig(vision_config=vision, text_config=text, image_token_index=IMAGE)
+    model = sharp(hf.MllamaForConditionalGeneration(config))
+    for name, parameter in model.named_parameters():
+        if "gate" in name:  # at 0 nothing of an image reaches the text
+            parameter.data.fill_(1.0)
+    return model

@@ -32,7 +32,28 @@ def trained(model, folder, fail_at=None, **options):
     module.head_sums = exact
     monitor.close()
     seen = [(x.step, x.measures, x.loss) for x in seen]
-    return {"seen": seen, "scores": scores, "failed": monitor.failed, "notes": monitor.notes}
+    told = {"seen": seen, "scores": scores, "failed": monitor.failed, "notes": monitor.notes}
+    return told | {"parameters": parameters(model)}
+
+
+def parameters(model):
+    """What a training has made of a model, shards put together."""
+    return [getattr(x.detach(), "full_tensor", x.detach)() for x in model.parameters()]
+
+
+def unwatched(model):
+    """The same training without a monitor."""
+    training = Training(model)
+    for number in range(4):
+        training.step(batch(2 * number + dist.get_rank()))
+    return parameters(model)
+
+
+def sharded():
+    model = louder(Model(), 1, 60)
+    for layer in model.layers:
+        fully_shard(layer)
+    return fully_shard(model)
 
 
 def fail(*arguments, **options):
@@ -44,15 +65,13 @@ def main(rank: int, ranks: int, folder: Path) -> None:
         "gloo", init_method=f"file://{folder / 'meeting'}", rank=rank, world_size=ranks,
         timeout=timedelta(seconds=60),
     )  # fmt: skip
-    loud = louder(Model(), 1, 60)
-    results = {"ddp": trained(DistributedDataParallel(loud), folder / "ddp")}
+    torch.use_deterministic_algorithms(True)
+    wrapped = [DistributedDataParallel(louder(Model(), 1, 60)) for _ in range(2)]
+    results = {"ddp": trained(wrapped[0], folder / "ddp"), "ddp alone": unwatched(wrapped[1])}
     for name, step in (("failed at first", 0), ("failed later", 2)):
         at = step if rank == 1 else None
         results[name] = trained(DistributedDataParallel(Model()), folder / name, fail_at=at)
-    sharded = louder(Model(), 1, 60)
-    for layer in sharded.layers:
-        fully_shard(layer)
-    results["fsdp"] = trained(fully_shard(sharded), folder / "fsdp")
+    results |= {"fsdp": trained(sharded(), folder / "fsdp"), "fsdp alone": unwatched(sharded())}
     torch.save(results, folder / f"rank{rank}.pt")
     dist.destroy_process_group()
 

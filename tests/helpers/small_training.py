@@ -136,7 +136,8 @@ def reference(model, ids_bt):
         visible = torch.arange(1, scores.shape[-1] + 1).double()
         facts = {
             "score": scores.amax((0, 2, 3)), "bound": total.amax((0, 2)),
-            "entropy": entropy.mean((0, 2)), "min_entropy": entropy.amin((0, 2)),
+            "entropy": entropy.mean((0, 2)),
+            "min_entropy": entropy[..., 1:].amin((0, 2)),  # the first query sees itself alone
             "entropy_share": (entropy / visible.log())[..., 1:].mean((0, 2)),
             "largest_weight": weights.amax(-1).mean((0, 2)), "first": weights[..., 0].mean((0, 2)),
             "self": weights.diagonal(dim1=2, dim2=3).mean((0, 2)),

@@ -12,18 +12,24 @@ TYPES = {".mjs": "text/javascript", ".js": "text/javascript", ".wasm": "applicat
 
 
 @functools.cache
-def compressed(path):
+def compressed(path, written):
+    """A file as it was written at a time."""
     return gzip.compress(path.read_bytes(), 9, mtime=0)
 
 
 class Host:
-    """What a host sent; ``cut`` maps a file's name to the bytes after which it ends."""
+    """What a host sent.
+
+    ``cut`` maps a file's name to the bytes after which it ends, ``held`` to an event that it waits
+    for.
+    """
 
     def __init__(self, folder):
         self.folder = Path(folder).resolve()
         self.sent = 0
         self.requests = []
         self.cut = {}
+        self.held = {}
         self.address = ""
         self.stop = lambda: None
 
@@ -41,8 +47,10 @@ def serving(folder):
             if not path.is_file():
                 self.send_error(404)
                 return
+            if path.name in host.held:
+                host.held[path.name].wait()
             packed = path.suffix in COMPRESSED
-            content = compressed(path) if packed else path.read_bytes()
+            content = compressed(path, path.stat().st_mtime_ns) if packed else path.read_bytes()
             content = content[: host.cut.get(path.name)]
             self.send_response(200)
             self.send_header("Content-Type", TYPES.get(path.suffix) or self.guess_type(path))

@@ -100,8 +100,39 @@ def test_kill_9_loses_the_last_step_at_most(tmp_path):
 
 def test_another_model_is_refused_a_folder_that_has_one(tmp_path):
     train(tmp_path, 1)
-    with pytest.raises(ArgumentError, match="to must be a new folder for another model"):
+    with pytest.raises(ArgumentError) as error:
         train(tmp_path, 1, model=Model(layers=3))
+    assert str(error.value) == (
+        f"to must be a new folder for another model, got {str(tmp_path)!r}: it has no more, the "
+        "model decoder layer 2 of 4 heads at 'layers.2'."
+    )
+
+
+@pytest.mark.parametrize("name", [OBSERVED, STEPS])
+def test_a_changed_bit_leaves_its_record_out(tmp_path, name):
+    train(tmp_path, 5)
+    whole = History.load(tmp_path)
+    content = (tmp_path / name).read_bytes()
+    records = len(whole.steps) if name == OBSERVED else len(whole.all_steps)
+    size = len(content) // records
+    for at in range(size, 2 * size):
+        changed = bytearray(content)
+        changed[at] ^= 1 << at % 8
+        (tmp_path / name).write_bytes(changed)
+        history = History.load(tmp_path)
+        assert history.damaged == 1
+        assert len(history.steps) + len(history.all_steps) == (
+            len(whole.steps) + len(whole.all_steps) - 1
+        )
+    (tmp_path / name).write_bytes(content + bytes(size))  # a file system's zeros after a crash
+    assert History.load(tmp_path).damaged == 1
+
+
+def test_a_record_written_in_part_is_a_full_disk(tmp_path, monkeypatch):
+    train(tmp_path, 1)
+    monkeypatch.setattr(os, "write", lambda file, data: len(data) - 1)
+    with pytest.raises(OSError, match="No space left on device"):
+        train(tmp_path, 1)
 
 
 def test_a_folder_that_is_none_is_named(tmp_path):

@@ -1,5 +1,7 @@
 """Measures of every head against their definitions in float64, from stored scores."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
@@ -15,9 +17,12 @@ from tests.helpers.small_training import (
 )
 
 import regard
+from regard.engine.native.library import native_state
 from regard.errors import ArgumentError
+from regard.monitoring import health
 from regard.monitoring.certificate import lower_bound
 from regard.monitoring.health import MEASURES
+from regard.watcher.capture.events import AttentionEvent
 
 # The model computes in float32: a score is a dot product of four features of inputs with an error
 # of some 16 roundings, and a measure is a mean of smooth functions of scores.
@@ -43,6 +48,13 @@ def test_every_measure_equals_its_definition(times):
         # Scores of 50 times the size carry 50 times the error.
         rtol, atol = TOLERANCE["rtol"] * times, TOLERANCE["atol"] * times
         np.testing.assert_allclose(health[name], numbers, rtol=rtol, atol=atol, err_msg=name)
+
+
+def test_of_queries_that_see_one_key_there_is_no_smallest_entropy():
+    maxima, sums = np.full((1, 3), -np.inf), np.zeros((1, len(health.SUMS)))
+    assert np.isnan(health.measures(sums, maxima)["min_entropy"]).all()
+    alone = AttentionEvent(torch.ones(1, 1, 1, 4), torch.ones(1, 1, 1, 4), causal=True)
+    assert health.head_sums(alone, None).maxima[0, 1] == -torch.inf
 
 
 def test_measures_of_attention_written_by_hand():
@@ -152,7 +164,56 @@ def test_heads_below_the_threshold_cost_nothing(monkeypatch):
         for _ in range(3):
             training.step()
     loud = np.flatnonzero(reference(training.model, batch())["bound"] > THRESHOLD)
-    assert asked == [[head - 4 for head in loud]] * 3
+    assert asked == [[head - 4 for head in loud]] * 2  # the first step is observed: all is known
+
+
+def events(dtype):
+    """Attentions with all that a call can have, by name."""
+    generator = torch.Generator().manual_seed(0)
+
+    def normal(*shape):
+        return (2 * torch.randn(shape, generator=generator)).to(dtype)
+
+    query, key, few = normal(2, 4, 30, 8), normal(2, 2, 30, 8), normal(2, 2, 11, 8)
+    visible = torch.rand((2, 4, 30, 30), generator=generator) < 0.5
+    visible[0, 1, 3] = False  # a query that sees nothing
+    bias = torch.where(visible, normal(30, 30), -torch.inf)
+    lowest = torch.zeros(30, 30, dtype=dtype)
+    lowest[:, 20:], lowest[5] = -1e9, -1e20  # evenly spread, in float64 too
+    return {
+        "causal": AttentionEvent(query, key, causal=True),
+        "cross": AttentionEvent(query, few),
+        "causal, fewer keys": AttentionEvent(query, few, causal=True),
+        "bool mask": AttentionEvent(query, key, visible),
+        "bool mask of all heads": AttentionEvent(query, key, visible[:, :1]),
+        "padding": AttentionEvent(query, key, visible[:, :1, :1]),
+        "added mask": AttentionEvent(query, key, bias.to(dtype)),
+        "added mask of low numbers": AttentionEvent(query, key, lowest),
+        "softcap, scale": AttentionEvent(query, key, causal=True, softcap=3.0, scale=0.7),
+        "one query": AttentionEvent(query[:, :, :1], key),
+    }
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16], ids=str)
+@pytest.mark.parametrize("name", events(torch.float32))
+def test_native_kernels_give_the_same_numbers(name, dtype):
+    if native_state().level is None:
+        pytest.skip(f"NumPy serves here: {native_state().reason}")
+    event = events(dtype)[name]
+    wide = {
+        x: tensor.double()
+        for x in ("query", "key", "mask")
+        if (tensor := getattr(event, x)) is not None and tensor.is_floating_point()
+    }
+    scale = 0.35 if event.scale is None else event.scale
+    sums, maxima = health._native_sums(event, scale)
+    right_sums, right_maxima = health.sums_in_chunks(replace(event, **wide), scale, None)
+    # Scores below 40 in float32, summed over 60 queries.
+    tolerance = 64 * 2**-24 * 40
+    np.testing.assert_allclose(maxima, right_maxima, rtol=64 * 2**-24, atol=tolerance)
+    np.testing.assert_allclose(sums, right_sums, rtol=0, atol=60 * tolerance)
+    largest = health.largest_scores(event, scale, [1, 3])
+    np.testing.assert_allclose(largest, right_maxima[[1, 3], 0], rtol=64 * 2**-24, atol=tolerance)
 
 
 def test_kernels_for_a_gpu_give_the_same_numbers_under_the_interpreter():

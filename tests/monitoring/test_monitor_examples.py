@@ -112,3 +112,12 @@ def test_stop_when_the_answer_leaves_the_document():
     with pytest.raises(Exception, match=f"token 7: {share:.1%}"), regard.watch(model, on_step=stop):
         model(batch())
     assert reference(model, batch())  # the model is as it was
+
+
+def test_the_example_of_a_writing_model_runs(capsys):
+    pytest.importorskip("transformers", reason="needs transformers")
+    example("while_it_writes")["main"]()
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.split(":")[0].split(",")[0] for line in lines] == [
+        "Lookback ratio of the last token", "H2O keeps", "SnapKV keeps", "Stopped",
+    ]  # fmt: skip

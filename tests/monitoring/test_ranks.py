@@ -56,6 +56,13 @@ def test_the_first_rank_writes_the_measures_of_all(ranks, kind):
 
 
 @pytest.mark.parametrize("kind", ["ddp", "fsdp"])
+def test_ranks_train_to_the_same_bits_without_a_monitor(ranks, kind):
+    for rank in ranks[1]:
+        pairs = zip(rank[kind]["parameters"], rank[f"{kind} alone"], strict=True)
+        assert all(torch.equal(ours, alone) for ours, alone in pairs)
+
+
+@pytest.mark.parametrize("kind", ["ddp", "fsdp"])
 def test_largest_scores_are_those_of_all_ranks_on_every_rank(ranks, kind):
     _, (first, second) = ranks
     for ours, theirs in zip(first[kind]["scores"], second[kind]["scores"], strict=True):

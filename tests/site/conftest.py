@@ -5,6 +5,7 @@ import shutil
 from pathlib import Path
 
 import pytest
+from tests.helpers.static_host import serving
 
 from regard.errors import FileError
 
@@ -21,10 +22,26 @@ def wheels():
 def site(tmp_path_factory, wheels):
     from regard.view.site.build import build_site
 
+    folder = tmp_path_factory.mktemp("site") / "public"
+    (folder / "docs").mkdir(parents=True)
+    (folder / "docs" / "index.html").write_text("<!doctype html><title>Documentation</title>")
     try:
-        return build_site(tmp_path_factory.mktemp("site") / "public", wheels=wheels)
+        return build_site(folder, wheels=wheels)
     except FileError as error:
         pytest.skip(str(error))
+
+
+@pytest.fixture(scope="session")
+def one_file(tmp_path_factory, site, wheels):
+    from regard.view.site.build import build_file
+
+    return build_file(tmp_path_factory.mktemp("file") / "explorer.html", wheels=wheels).path
+
+
+@pytest.fixture
+def host(site):
+    with serving(site.path) as made:
+        yield made
 
 
 @pytest.fixture(scope="session")
@@ -45,14 +62,17 @@ def visit(chromium):
     """A function that opens a page in a context of the browser, which it makes if none is given."""
     opened = []
 
-    def open_page(address, context=None, **options):
+    def open_page(address, context=None, script=None, **options):
         context = context or chromium.new_context(
-            viewport={"width": 1400, "height": 900}, accept_downloads=True, **options
+            **{"viewport": {"width": 1400, "height": 900}, "accept_downloads": True, **options}
         )
         opened.append(context)
+        if script:
+            context.add_init_script(script)
         page = context.new_page()
         page.set_default_timeout(LIMIT_MS)
-        page.problems = []
+        page.problems, page.addresses = [], []
+        page.on("request", lambda request: page.addresses.append(request.url))
         page.on("pageerror", lambda error: page.problems.append(str(error)))
         page.on(
             "console",

@@ -1,12 +1,10 @@
 // Code cells of a notebook, run in Pyodide from a wheel: node notebook.mjs FOLDER NUMPY REGARD CELLS
 // FOLDER holds Pyodide, NUMPY and REGARD are wheels, CELLS a JSON list of code. Prints what they do.
 import { readFileSync } from "node:fs";
-import { resolve } from "node:path";
-import { pathToFileURL } from "node:url";
+import { startPyodide } from "./site_python.mjs";
 
 const [folder, numpy, regard, cells] = process.argv.slice(2);
-const { loadPyodide } = await import(pathToFileURL(resolve(folder, "pyodide.mjs")).href);
-const python = await loadPyodide({ indexURL: `${resolve(folder)}/` });
+const python = await startPyodide(folder);
 for (const wheel of [numpy, regard])
   python.unpackArchive(new Uint8Array(readFileSync(wheel)), "wheel");
 for (const cell of JSON.parse(readFileSync(cells, "utf8"))) python.runPython(cell);

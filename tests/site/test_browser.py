@@ -1,13 +1,24 @@
 """A built site in Chromium: typed sentences, experiments, Save, no network, bad hosts, one file."""
 
+import re
+import shutil
+from threading import Event
+
 import numpy as np
 import pytest
+from tests.helpers.planted_model import planted_model, planted_tokenizer
 from tests.helpers.static_host import serving
 
 import regard
 
 pytestmark = pytest.mark.site
+DOG = "Un chien a mangé la nourriture parce qu'il avait faim"
 SENTENCE, TRANSLATED = "The cat sat on the mat because it was warm.", "Le chat"
+SAVED = {
+    "SVG": b"<svg", "PNG": b"\x89PNG", "PDF": b"%PDF", "JSON": b"{", "CSV": b"",
+    "HTML": b"<!doctype html>", "card.svg": b"<svg", "card.png": b"\x89PNG",
+}  # fmt: skip
+CODE = "import numpy as np\ndef attention(q, k, v):\n    "
 
 
 def wait_until_ready(page):
@@ -23,43 +34,65 @@ def type_sentence(page):
     shows(page, TRANSLATED)
 
 
-@pytest.fixture
-def host(site):
-    with serving(site.path) as made:
-        yield made
-
-
 def test_a_sentence_is_typed_an_experiment_made_and_saved(visit, host):
     page = visit(host.address)
-    shows(page, "Un chien")
-    assert page.locator("html").get_attribute("data-python") != "failed"
+    shows(page, DOG)
     wait_until_ready(page)
     type_sentence(page)
     page.goto(f"{host.address}#read?changes=redirect.6.4.encoder.5.6")
     shows(page, "qu'elle avait faim")
     page.locator("summary", has_text="Save").click()
-    with page.expect_download() as saved:
-        page.get_by_role("menuitem", name="PDF").click()
-    assert saved.value.path().read_bytes().startswith(b"%PDF")
+    for name, start in SAVED.items():
+        with page.expect_download() as saved:
+            page.get_by_role("menuitem", name=name, exact=True).click()
+        assert saved.value.path().read_bytes().startswith(start), name
     assert page.problems == []
-    assert {request.split("/")[1] for request in host.requests} <= {
-        *("", "icon.svg", "offline.js"),
-        *(path.name for path in host.folder.iterdir() if path.is_dir()),
-    }
+    own = (host.address, "blob:", "data:")
+    assert [x for x in page.addresses if not x.startswith(own)] == []
+
+
+def test_the_worker_has_the_policy_of_the_page(visit, host):
+    page = visit(f"{host.address}#check")
+    policy = page.locator("meta[http-equiv]").get_attribute("content")
+    assert "script-src 'self' 'wasm-unsafe-eval';" in policy
+    assert "connect-src 'self' blob:;" in policy
+    wait_until_ready(page)
+    with serving(host.folder) as other:
+        fetch = f"from pyodide.http import open_url\nopen_url('{other.address}')"
+        evaluate = "import js\njs.eval('1')"
+        for code, refused in {evaluate: "EvalError", fetch: "NetworkError"}.items():
+            page.locator("textarea").fill(code)
+            page.get_by_role("button", name="Check", exact=True).click()
+            shows(page, f"the code must run, got JsException: {refused}")
+        assert other.requests == []
+    assert all("Content Security Policy" in problem for problem in page.problems)
+
+
+def test_the_first_scene_plays_before_python_is_here(visit, host):
+    host.held["parameters.safetensors.zlib"] = Event()
+    page = visit(host.address)
+    shows(page, "parce qu'elle était délicieuse")  # the other ending
+    shows(page, DOG)
+    page.goto(f"{host.address}#learn?page=14")
+    page.locator(".choices button").first.click()
+    page.locator(".answer").wait_for()
+    assert page.locator("html").get_attribute("data-python") != "ready"
+    host.held["parameters.safetensors.zlib"].set()
+
+
+def test_what_is_asked_early_waits_and_says_so(visit, host):
+    host.held["parameters.safetensors.zlib"] = Event()
+    page = visit(host.address)
+    shows(page, DOG)
+    page.locator("textarea").first.fill(SENTENCE)
+    shows(page, "What you asked for comes after that.")
+    shows(page, re.compile(r"Loading Python and the model: \d+ %"))
+    host.held["parameters.safetensors.zlib"].set()
+    shows(page, TRANSLATED)
+    page.locator(".site-line").wait_for(state="hidden")
 
 
 def test_the_second_visit_needs_no_network(visit, host):
-    first = visit(host.address)
-    wait_until_ready(first)
-    first.close()
-    host.stop()
-    second = visit(host.address, first.context)
-    shows(second, "Un chien")
-    wait_until_ready(second)
-    type_sentence(second)
-
-
-def test_a_later_visit_fetches_almost_nothing(visit, host):
     first = visit(host.address)
     wait_until_ready(first)
     assert host.sent <= 50e6
@@ -68,58 +101,136 @@ def test_a_later_visit_fetches_almost_nothing(visit, host):
     second = visit(host.address, first.context)
     wait_until_ready(second)
     assert host.sent <= 10e3
+    second.close()
+    host.stop()
+    third = visit(host.address, first.context)
+    shows(third, DOG)
+    wait_until_ready(third)
+    type_sentence(third)
+    assert third.problems == []
 
 
-def test_a_host_that_cuts_a_file_is_told(visit, host):
-    host.cut["parameters.safetensors"] = 1_000_000
+def test_a_renewed_site_takes_the_place_of_the_old_one(visit, site, tmp_path):
+    folder = shutil.copytree(site.path, tmp_path / "public")
+    with serving(folder) as host:
+        first = visit(host.address)
+        wait_until_ready(first)
+        first.close()
+        renewed = f"{site.version}0"
+        (folder / site.version).rename(folder / renewed)
+        for name in ("index.html", "offline.js"):
+            text = (folder / name).read_text(encoding="utf-8")
+            (folder / name).write_text(text.replace(site.version, renewed), encoding="utf-8")
+        while not any(f"{renewed}/packages.zlib" in request for request in host.requests):
+            page = visit(host.address, first.context)  # the old one works until it is closed
+            wait_until_ready(page)
+            page.close()
+        page = visit(host.address, first.context)
+        wait_until_ready(page)
+        type_sentence(page)
+
+
+def test_the_documentation_is_linked_and_not_kept(visit, host):
     page = visit(host.address)
-    shows(page, "sent only 1000000 of the 38103160 bytes of parameters.safetensors")
-    shows(page, "Un chien")  # what was stored stays
+    wait_until_ready(page)
+    for text in ("Documentation", "Renewed"):
+        (host.folder / "docs" / "index.html").write_text(f"<!doctype html><title>{text}</title>")
+        page.goto(host.address)
+        page.get_by_role("link", name="Documentation").click()
+        page.wait_for_url(f"{host.address}docs/")
+        assert page.title() == text
 
 
-def test_a_browser_without_simd_is_told(visit, host, chromium):
-    context = chromium.new_context()
-    context.add_init_script("WebAssembly.validate = () => false")
-    page = visit(host.address, context)
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("parameters.safetensors.zlib", "packages.zlib", "python_stdlib.zip"),
+        *("pyodide.asm.wasm", "pyodide.asm.mjs"),
+    ],
+)
+def test_a_host_that_cuts_a_file_is_told(name, visit, host):
+    host.cut[name] = 200_000
+    page = visit(host.address)
+    shows(page, f"The host cut {name.removesuffix('.zlib')} after")
+    shows(page, "The first sentence and the course still work.")
+    shows(page, DOG)
+    host.cut.clear()
+    page.reload()
+    wait_until_ready(page)  # what was cut is not kept
+
+
+def test_a_script_that_is_cut_is_told(visit, host):
+    host.cut["app.js"] = 50_000
+    page = visit(host.address)
+    shown = 'getComputedStyle(document.getElementById("view"), "::after").content'
+    page.wait_for_function(f"{shown}.includes('did not arrive whole')")
+    assert page.locator("#view > *").count() == 1  # the noscript that was there
+
+
+def test_a_host_without_a_file_is_told(visit, host, site, tmp_path):
+    folder = shutil.copytree(site.path, tmp_path / "public")
+    (folder / site.version / "packages.zlib").unlink()
+    with serving(folder) as other:
+        shows(visit(other.address), "The host answered 404 for packages")
+
+
+def test_a_browser_without_simd_is_told(visit, host):
+    page = visit(host.address, script="WebAssembly.validate = () => false")
     shows(page, "no WebAssembly SIMD")
-    shows(page, "Un chien")
+    shows(page, DOG)
+    page.locator("textarea").first.fill(SENTENCE)
+    page.locator("#view", has_text="no WebAssembly SIMD").wait_for()
+    assert not any(".zlib" in request for request in host.requests)
 
 
-def test_a_blocked_worker_is_told(visit, host, chromium):
-    context = chromium.new_context()
-    context.add_init_script("Worker = class { constructor() { throw new Error('blocked'); } }")
-    page = visit(host.address, context)
-    shows(page, "blocked")
-    shows(page, "Un chien")
-
-
-def test_a_full_cache_is_told_and_all_works(visit, host, chromium):
-    context = chromium.new_context()
-    context.add_init_script(
-        "navigator.serviceWorker.register = () => Promise.reject(new Error('full'))"
+@pytest.mark.parametrize(
+    "worker",
+    ["throw new Error('blocked')", "setTimeout(() => this.onerror(new ErrorEvent('error')), 1)"],
+)
+def test_a_blocked_worker_is_told(worker, visit, host):
+    page = visit(
+        host.address, script=f"Worker = class {{ constructor() {{ {worker} }} postMessage() {{}} }}"
     )
-    page = visit(host.address, context)
+    shows(page, "block")
+    shows(page, "The first sentence and the course still work.")
+    page.goto(f"{host.address}#learn")
+    shows(page, "Which word does It look at most?")
+
+
+@pytest.mark.parametrize("full", [True, False], ids=["full", "forbidden"])
+def test_a_cache_that_keeps_nothing_is_told_and_all_works(full, visit, host):
+    refused = "navigator.serviceWorker.register = () => Promise.reject(new Error('no'))"
+    page = visit("about:blank", script="" if full else refused)
+    if full:
+        quota = {"origin": host.address, "quotaSize": 5_000_000}
+        page.context.new_cdp_session(page).send("Storage.overrideQuotaForOrigin", quota)
+    page.goto(host.address)
     wait_until_ready(page)
     shows(page, "the next visit needs the network again")
     type_sentence(page)
 
 
-def test_paid_data_is_not_spent_unasked(visit, host, chromium):
-    context = chromium.new_context()
-    context.add_init_script(
-        "Object.defineProperty(navigator, 'connection', { value: { saveData: true } })"
-    )
-    page = visit(host.address, context)
+@pytest.mark.parametrize("phone", [True, False], ids=["phone", "saveData"])
+def test_megabytes_are_not_spent_unasked(phone, visit, host):
+    options = {"viewport": {"width": 390, "height": 844}, "has_touch": True, "is_mobile": True}
+    data = "Object.defineProperty(navigator, 'connection', { value: { saveData: true } })"
+    page = visit(host.address, script="" if phone else data, **(options if phone else {}))
     shows(page, "Un chien")
-    assert not any("parameters" in request for request in host.requests)
-    page.get_by_role("button", name="Fetch").click()
-    wait_until_ready(page)
-    type_sentence(page)
+    page.get_by_role("button", name=re.compile(r"Download \d\d MB")).wait_for()
+    page.locator("textarea").first.fill(SENTENCE)
+    shows(page, "What you asked for needs Python and the model")
+    assert not any(".zlib" in request or ".wasm" in request for request in host.requests)
+    page.get_by_role("button", name="Download").click()
+    shows(page, TRANSLATED)
+    page.close()
+    again = visit(host.address, page.context)  # what is here is not asked for
+    wait_until_ready(again)
 
 
-def test_a_link_is_copied(visit, host, chromium):
-    context = chromium.new_context(permissions=["clipboard-read", "clipboard-write"])
-    page = visit(f"{host.address}#read?layer=5&head=6", context)
+def test_a_link_is_copied(visit, host):
+    page = visit(
+        f"{host.address}#read?layer=5&head=6", permissions=["clipboard-read", "clipboard-write"]
+    )
     shows(page, "Un chien")
     page.locator("#export summary").click()
     page.get_by_role("button", name="Copy link").click()
@@ -128,16 +239,25 @@ def test_a_link_is_copied(visit, host, chromium):
     assert copied == f"{host.address}#read?layer=5&head=6"
 
 
-def test_a_dropped_file_opens_and_another_is_refused(visit, host, tmp_path):
+def test_dropped_files_open_and_others_are_refused(visit, host, tmp_path):
     x = np.random.default_rng(0).normal(size=(3, 1, 2, 8, 4)).astype(np.float32)
     regard.observe(*x).save(tmp_path / "eight.regard")
+    model, tokenizer = planted_model(), planted_tokenizer()
+    with regard.watch(model, tokenizer=tokenizer) as seen:
+        model(**tokenizer("a b c a b", return_tensors="pt"))
+    seen.save(tmp_path / "run.regard")
     page = visit(host.address)
     wait_until_ready(page)
+    drop(page, "thesis.pdf", b"%PDF")
+    shows(page, "thesis.pdf must be a .regard file")
     drop(page, "eight.regard", b"nothing of the kind")
     shows(page, "eight.regard is not a complete .regard file")
-    drop(page, "eight.regard", (tmp_path / "eight.regard").read_bytes())
-    page.locator("nav a[aria-current=page]", has_text="Map").wait_for()
-    page.locator("canvas").first.wait_for()
+    for name, shown in {
+        "eight.regard": "All 64 weights of head 0, 0: 8 tokens.",
+        "run.regard": "run.regard: what a watched model looked at",
+    }.items():
+        drop(page, name, (tmp_path / name).read_bytes())
+        shows(page, shown)
     assert page.problems == []
 
 
@@ -152,24 +272,52 @@ def drop(page, name, content):
     )
 
 
+def test_what_a_browser_cannot_do_names_the_command(visit, host):
+    page = visit(f"{host.address}#training")
+    shows(page, "no training is open here: run regard open FOLDER")
+
+
 def test_pasted_code_is_checked_and_a_loop_ended(visit, host):
     page = visit(f"{host.address}#check")
-    wait_until_ready(page)
-    page.get_by_role("button", name="Check").click()
-    shows(page, "no scaling")
-    page.locator("textarea").fill("def attention(q, k, v):\n    while True: pass")
-    page.get_by_role("button", name="Check").click()
-    shows(page, "ended after 30 s")
+    check = page.get_by_role("button", name="Check", exact=True)
+    check.click()  # before Python is here: it waits
+    shows(page, "Wrong: no scaling".lower())
+    page.get_by_role("button", name="Correct").click()
+    check.click()
+    page.locator("h2.is-right").wait_for()
+    page.locator("textarea").fill(f"{CODE}while True: pass")
+    check.click()
+    shows(page, "It was stopped after 30 s.")
+    page.goto(f"{host.address}#learn")
+    page.locator("summary", has_text="Write it yourself").click()
+    page.locator("textarea").fill(f"{CODE}return np.ones(3)")
+    page.get_by_role("button", name="Check", exact=True).click()
+    page.locator("h2.is-wrong").wait_for()
     page.goto(f"{host.address}#read")
     type_sentence(page)
 
 
-def test_the_page_as_one_file(visit, site, wheels, tmp_path):
-    from regard.view.site.build import build_file
-
-    built = build_file(tmp_path / "explorer.html", wheels=wheels)
-    page = visit(built.path.as_uri())
-    shows(page, "Un chien")
+def test_the_page_as_one_file(visit, one_file):
+    page = visit(one_file.as_uri(), offline=True)
+    shows(page, DOG)
     wait_until_ready(page)
     type_sentence(page)
+    page.goto(f"{one_file.as_uri()}#read?changes=redirect.6.4.encoder.5.6")
+    shows(page, "qu'elle avait faim")
+    page.goto(f"{one_file.as_uri()}#check")
+    page.get_by_role("button", name="Check", exact=True).click()
+    shows(page, "no scaling")
     assert page.problems == []
+    assert {x for x in page.addresses if not x.startswith(("file:", "blob:", "data:"))} == set()
+
+
+def test_every_licence_is_named(site):
+    notice = (site.path / "NOTICE.txt").read_text(encoding="utf-8")
+    licences = {
+        "regard": "MIT", "Pyodide": "MPL-2.0", "CPython": "PSF-2.0", "Emscripten": "MIT",
+        "NumPy": "BSD-3-Clause", "Source Serif 4": "OFL-1.1",
+    }  # fmt: skip
+    for name, licence in licences.items():
+        assert re.search(rf"^{name}.*(\n.*)?: {licence}", notice, re.MULTILINE)
+    for text in ("Permission is hereby granted", "NumPy Developers", "SIL OPEN FONT LICENSE"):
+        assert text.lower() in notice.lower()

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 import torch
 import transformers as hf
-from tests.helpers.model_families import STEPS, VOCABULARY, batch, close, real
+from tests.helpers.model_families import FAMILIES, STEPS, VOCABULARY, batch, close, real
+from transformers.generation import ContinuousBatchingConfig
 
 import regard
 from regard.errors import NotAskedError
@@ -22,6 +23,7 @@ BUDGET = 4
 INDEXED = {
     "deepseek_v32": (hf.DeepseekV32ForCausalLM, hf.DeepseekV32Config),
     "glm_moe_dsa": (hf.GlmMoeDsaForCausalLM, hf.GlmMoeDsaConfig),
+    "axk2": (hf.AXK2ForCausalLM, hf.AXK2Config),
 }
 BY_HAND = {"vocab_size": VOCABULARY, "pad_token_id": 0, "bos_token_id": 1, "eos_token_id": 2}
 SMALL_GPT = BY_HAND | {"n_embd": 16, "n_layer": 2, "n_head": 4, "n_positions": 64}
@@ -29,6 +31,11 @@ MODELS = {
     **{name: lambda kinds=kinds: kinds[0](kinds[1](
         **SIZES, **LATENT, index_topk=BUDGET, index_n_heads=2, index_head_dim=16))
        for name, kinds in INDEXED.items()},
+    "minimax_m3": lambda: hf.MiniMaxM3VLForCausalLM(hf.MiniMaxM3VLTextConfig(
+        **SIZES | {"num_key_value_heads": 2, "head_dim": 8}, num_local_experts=4,
+        num_experts_per_tok=2, dense_intermediate_size=48, shared_intermediate_size=16,
+        index_n_heads=2, index_head_dim=8, index_block_size=2, index_topk_blocks=2,
+        layer_types=["full_attention", "minimax_m3_sparse"])),
     "gpt_oss": lambda: hf.GptOssForCausalLM(hf.GptOssConfig(
         **SIZES | {"num_key_value_heads": 2, "head_dim": 8}, num_local_experts=4,
         num_experts_per_tok=2, sliding_window=10,
@@ -91,6 +98,37 @@ def test_the_keys_that_an_index_chose_are_shown(name):
         close(seen[layer].map, own_weights(model, ids)[layer], STEPS)
 
 
+def test_the_blocks_that_an_index_chose_are_shown():
+    """Two blocks of two keys each, in the second layer alone."""
+    torch.manual_seed(0)
+    model = MODELS["minimax_m3"]().eval()
+    ids = batch("not")["input_ids"][:1]
+    with torch.no_grad(), regard.watch(model) as seen:
+        model(ids)
+    full, sparse = ((seen[layer].map > 0).sum(-1) for layer in range(2))
+    np.testing.assert_array_equal(full, np.broadcast_to(np.arange(11) + 1, (4, 11)))
+    assert sparse.max() == 4
+    for layer, weights in enumerate(own_weights(model, ids)):
+        close(seen[layer].map, weights, STEPS)
+
+
+def test_a_text_model_whose_index_is_inside_another():
+    """Mistral Large 4 has no language model of its own class: the text tower alone."""
+    torch.manual_seed(0)
+    config = hf.MistralLarge4TextConfig(
+        **SIZES, **LATENT, index_topk=BUDGET, index_n_heads=2, index_head_dim=16
+    )
+    model, ids = hf.MistralLarge4TextModel(config).eval(), batch("not")["input_ids"][:1]
+    with torch.no_grad():
+        expected = model(ids).last_hidden_state
+        with regard.watch(model) as seen:
+            output = model(ids).last_hidden_state
+    assert torch.equal(output, expected)
+    for layer, weights in enumerate(own_weights(model, ids)):
+        assert (seen[layer].map > 0).sum(-1).max() == BUDGET
+        close(seen[layer].map, weights, STEPS)
+
+
 @pytest.mark.parametrize("more", [{}, {"cache_implementation": "static"}, {"num_beams": 2}],
                          ids=["cache", "static cache", "beams"])  # fmt: skip
 def test_generate_beyond_the_window_is_one_text(model, more):
@@ -110,6 +148,8 @@ def test_generate_beyond_the_window_is_one_text(model, more):
             # Scores of an index are often 0: which of equal ones it takes depends on the length.
             assert (one[0].map > 0).sum(-1).max() == BUDGET
             continue
+        if start and hasattr(model.config, "index_block_size"):
+            continue  # blocks of keys are counted from the padding on
         for layer, weights in enumerate(own_weights(model, ids)):
             # GPT-Neo counts its window from the end of a static cache, which shows other keys.
             if not (
@@ -140,3 +180,41 @@ def test_a_model_that_runs_on_another_thread_is_said(model):
     assert str(seen).startswith(f"Seen: nothing yet: {said}thread that calls the model.")
     with pytest.raises(NotAskedError, match=said):
         seen[0]
+
+
+def test_continuous_batches_are_the_same(caplog):
+    """``generate_batch`` asks for the name of the attention, and runs on a thread of its own."""
+    model = next(family for family in FAMILIES if family.name == "llama").made()
+    caplog.set_level("CRITICAL")
+    sizes = ContinuousBatchingConfig(num_blocks=8, page_size=16, max_batch_tokens=32)
+    options = hf.GenerationConfig(max_new_tokens=4, do_sample=False, pad_token_id=0)
+
+    def written():
+        answers = model.generate_batch(
+            inputs=[[5, 6, 7, 8], [9, 10, 11]], generation_config=options, progress_bar=False,
+            continuous_batching_config=sizes,
+        )  # fmt: skip
+        return [answers[name].generated_tokens for name in sorted(answers)]
+
+    expected = written()
+    with regard.watch(model) as seen:
+        assert written() == expected
+    assert [len(tokens) for tokens in expected] == [4, 4]
+    assert str(seen).startswith("Seen: nothing yet: the model ran on another thread")
+
+
+@pytest.mark.parametrize("more", [{}, {"cache_implementation": "static"}], ids=str)
+def test_a_cache_of_a_window_between_recurrent_layers(more):
+    """RecurrentGemma attends to its last six tokens, whatever cache generate is told to use."""
+    torch.manual_seed(0)
+    config = hf.RecurrentGemmaConfig(
+        **SIZES | {"num_hidden_layers": 3, "num_key_value_heads": 1, "intermediate_size": 96},
+        lru_width=32, attention_window_size=6, head_dim=8,
+    )  # fmt: skip
+    model, inputs = hf.RecurrentGemmaForCausalLM(config).eval(), batch("not", sentences=1)
+    expected = model.generate(**inputs, **OPTIONS, **more)
+    with regard.watch(model) as seen:
+        assert torch.equal(model.generate(**inputs, **OPTIONS, **more), expected)
+    visible = (seen[2].map > 0).sum(-1)
+    rows = expected.shape[1] - 1
+    np.testing.assert_array_equal(visible, [np.minimum(np.arange(rows) + 1, 6)] * 4)

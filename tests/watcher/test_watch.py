@@ -13,13 +13,13 @@ import numpy as np
 import pytest
 import torch
 import transformers as hf
-from tests.helpers.model_families import FAMILIES, batch
+from tests.helpers.model_families import FAMILIES, VOCABULARY, batch
 from transformers import AttentionInterface, AttentionMaskInterface
 
 import regard
 from regard.errors import ArgumentError, BackendError, NotAskedError
 from regard.watcher import watch
-from regard.watcher.capture import interface, model_call, observation, recorder, runs
+from regard.watcher.capture import interface, model_call, observation, recorder, records, runs
 
 FAMILY = {family.name: family for family in FAMILIES}
 NUMBERS = "must be 'all' or numbers of layers, counted from 0"
@@ -209,6 +209,26 @@ def test_bfloat16():
     size = float(expected.abs().max())
     assert float((actual - expected).abs().max()) <= 16 * 2**-8 * size
     assert seen.sentence(0)[0].entropy.dtype == np.float32
+
+
+def test_large_scores_in_bfloat16_are_compared_in_float32():
+    """Scores of a hundred round by almost one in bfloat16, in a model that does not scale them."""
+    torch.manual_seed(0)
+    config = hf.SwitchTransformersConfig(
+        vocab_size=VOCABULARY, d_model=32, d_kv=8, d_ff=32, num_layers=1, num_decoder_layers=1,
+        num_heads=4, num_experts=2, decoder_start_token_id=0,
+    )  # fmt: skip
+    model = hf.SwitchTransformersModel(config).eval()
+    for parameter in model.parameters():
+        if parameter.ndim > 1:
+            torch.nn.init.normal_(parameter, std=0.5)
+    model, ids = model.to(torch.bfloat16), torch.arange(3, 27)[None]
+    with torch.no_grad():
+        expected = model(input_ids=ids, decoder_input_ids=ids).last_hidden_state
+        with regard.watch(model) as seen:
+            output = model(input_ids=ids, decoder_input_ids=ids).last_hidden_state
+    assert torch.equal(output, expected)
+    assert seen.parts == ("encoder", "decoder", "cross")
 
 
 def test_refusal_where_the_attention_is_another(monkeypatch):
@@ -490,13 +510,14 @@ def test_memory_of_many_texts(monkeypatch):
     assert f"{6 * once / 1e6:,.1f} MB for 2 layers of 6 texts, " in " ".join(str(seen).split())
 
 
-def test_the_memory_told_is_the_memory_held():
+def test_the_memory_told_is_the_memory_held(monkeypatch):
     """Every byte that was allocated in the block and is still held, within a tenth."""
     torch.manual_seed(0)
+    monkeypatch.setattr(records, "OWN_MEMORY_BYTES", 2**62)  # tracemalloc sees the heap alone
     sizes = {"num_hidden_layers": 2, "num_attention_heads": 4, "num_key_value_heads": 2}
-    config = hf.LlamaConfig(vocab_size=99, hidden_size=32, intermediate_size=32, **sizes)
+    config = hf.LlamaConfig(vocab_size=99, hidden_size=512, intermediate_size=32, **sizes)
     model, ids = hf.LlamaForCausalLM(config).eval(), torch.arange(600).remainder(99)[None]
-    with torch.no_grad(), regard.watch(model) as seen:
+    with torch.no_grad(), regard.watch(model, map=599) as seen:  # blocks of two tokens
         model(ids)
         tracemalloc.start()
         try:

@@ -11,6 +11,7 @@ import regard
 
 PAGE = (Path(__file__).parents[2] / "docs" / "watch.md").read_text(encoding="utf-8")
 RECIPES = (
+    "While it runs",
     "Sinks, near and far",
     "Clusters of heads",
     "Norm-weighted measures",

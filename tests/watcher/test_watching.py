@@ -15,7 +15,7 @@ from transformers.masking_utils import ALL_MASK_ATTENTION_FUNCTIONS
 
 import regard
 from regard.errors import ArgumentError, BackendError, NotAskedError
-from regard.watcher.changes.intervention_call import AblateByRow
+from regard.watcher.experiments.intervention_call import AblateByRow
 
 FAMILY = {family.name: family for family in FAMILIES}
 LLAMA, GPT2, BERT, BART = (FAMILY[name] for name in ("llama", "gpt2", "bert", "bart"))

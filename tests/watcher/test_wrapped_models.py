@@ -5,7 +5,9 @@ import functools
 
 import pytest
 import torch
+import transformers as hf
 from tests.helpers.model_families import FAMILIES, STEPS, batch, close, eager
+from tests.helpers.small_tokenizers import byte_level
 
 import regard
 
@@ -120,3 +122,60 @@ def test_tokens_of_a_model_that_is_called_by_its_forward(padded):
                 torch.testing.assert_close(model(inputs), expected, rtol=0, atol=0)
     assert seen.runs == 2
     assert tokens_of(seen, "encoder") == real_tokens(inputs)
+
+
+class WrittenPooling(torch.nn.Module):
+    """A query of its own that looks at every token, as classifiers put on top of a model."""
+
+    def __init__(self, width):
+        super().__init__()
+        self.query = torch.nn.Parameter(torch.randn(1, 1, width))
+
+    def forward(self, features):
+        x_bte = features["token_embeddings"]
+        self.weights_bqk = (self.query @ x_bte.mT).softmax(-1)
+        return self.weights_bqk @ x_bte
+
+
+class TorchPooling(WrittenPooling):
+    def __init__(self, width):
+        super().__init__(width)
+        self.attend = torch.nn.MultiheadAttention(width, 1, batch_first=True)
+
+    def forward(self, features):
+        x_bte = features["token_embeddings"]
+        query = self.query.expand(len(x_bte), -1, -1)
+        pooled, self.weights_bqk = self.attend(query, x_bte, x_bte)
+        return pooled
+
+
+@pytest.mark.parametrize("pooling", [WrittenPooling, TorchPooling])
+def test_attention_around_a_model_of_transformers_is_seen(pooling):
+    torch.manual_seed(0)
+    bert, inputs = FAMILY["bert"].made(), batch("not", 1)
+    model = torch.nn.Sequential(Transformer(bert), pooling(bert.config.hidden_size)).eval()
+    with torch.no_grad():
+        expected = model(inputs)
+        with regard.watch(model) as seen:
+            assert torch.equal(model(inputs), expected)
+    own = eager(bert, lambda: bert(**inputs, output_attentions=True)).attentions
+    *layers, (path, pooled) = seen.paths.items()
+    assert path.startswith("1")
+    assert len(layers) == len(own)
+    for (_, key), weights in zip(layers, own, strict=True):
+        close(seen[key].weights, weights[0].double().numpy(), STEPS)
+    close(seen[pooled].weights, model[1].weights_bqk.double().numpy(), STEPS)
+
+
+def test_a_pipeline_has_its_model_and_its_tokenizer():
+    tokenizer = byte_level()
+    torch.manual_seed(0)
+    model = hf.LlamaForCausalLM(hf.LlamaConfig(
+        vocab_size=len(tokenizer), hidden_size=16, intermediate_size=32, num_hidden_layers=1,
+        num_attention_heads=4, num_key_value_heads=2,
+    )).eval()  # fmt: skip
+    pipeline = hf.pipeline("text-generation", model=model, tokenizer=tokenizer)
+    with regard.watch(pipeline) as seen:
+        pipeline("The dog ate 日本語\nthe", max_new_tokens=1, do_sample=False)
+    assert seen.words[:4] == ("<s>", "The", "dog", "ate")
+    assert seen.words[-3:] == ("日本語", "\\n", "the")  # the line end is a word of its own

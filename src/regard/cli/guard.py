@@ -7,8 +7,10 @@ bug of regard; 130 is Ctrl-C; 141 is a closed pipe. REGARD_DEBUG=1 shows the tra
 from __future__ import annotations
 
 import os
+import signal
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import wraps
 from typing import Any, NoReturn
 
@@ -22,23 +24,48 @@ def guarded(function: Callable[..., Any]) -> Callable[..., Any]:
 
     @wraps(function)
     def call(*arguments: Any, **options: Any) -> Any:
-        try:
-            result = function(*arguments, **options)
-            sys.stdout.flush()
-        except KeyboardInterrupt:
-            leave(INTERRUPTED)
-        except BrokenPipeError:
-            _discard_output()
-            leave(CLOSED_PIPE)
-        except Exception as error:
-            if _is_exit(error) or os.environ.get("REGARD_DEBUG"):
-                raise
-            if is_caused_by_interrupt(error):
+        with _noticing_interrupts() as received:
+            try:
+                result = function(*arguments, **options)
+                sys.stdout.flush()
+            except KeyboardInterrupt:
                 leave(INTERRUPTED)
-            leave(*_status_and_sentence(error))
+            except BrokenPipeError:
+                _discard_output()
+                leave(CLOSED_PIPE)
+            except Exception as error:
+                if _is_exit(error) or os.environ.get("REGARD_DEBUG"):
+                    raise
+                if received or is_caused_by_interrupt(error):
+                    leave(INTERRUPTED)
+                leave(*_status_and_sentence(error))
         return result
 
     return call
+
+
+@contextmanager
+def _noticing_interrupts() -> Iterator[list[int]]:
+    """Signals of Ctrl-C within the block, which raise KeyboardInterrupt as ever.
+
+    An import that is interrupted may fail with an error that has no trace of it: Python's compiler
+    makes a SyntaxError of one that hits the loading of a table.
+    """
+    received: list[int] = []
+
+    def interrupt(number: int, frame: Any) -> None:
+        received.append(number)
+        raise KeyboardInterrupt
+
+    usual = signal.default_int_handler
+    if signal.getsignal(signal.SIGINT) is not usual:  # ignored, as under nohup
+        yield received
+        return
+    signal.signal(signal.SIGINT, interrupt)
+    try:
+        yield received
+    finally:
+        signal.signal(signal.SIGINT, usual)
 
 
 def leave(status: int, message: str = "") -> NoReturn:

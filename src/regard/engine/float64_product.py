@@ -30,14 +30,14 @@ def float64_product(x_te: Array, matrix_ef: Any) -> Array:
 
 
 def native_product(x_te: Array, matrix_ef: Array) -> Array:
-    """x @ matrix in float64 by the kernel, or by NumPy without one.
+    """x @ matrix in float64 by the kernel; by NumPy without one, or where x has other axes.
 
     >>> native_product(np.ones((2, 3)), np.arange(6.0).reshape(3, 2))
     array([[6., 9.],
            [6., 9.]])
     """
     kernel = function("multiply_float64")
-    if kernel is None:
+    if kernel is None or x_te.ndim != 2:
         return x_te @ matrix_ef
     x_te, matrix_ef = (np.ascontiguousarray(x, np.float64) for x in (x_te, matrix_ef))
     out_tf = np.empty((len(x_te), matrix_ef.shape[1]))

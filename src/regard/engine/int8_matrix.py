@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
+from regard.engine.float64_product import float64_product
 from regard.engine.native.library import function, is_addressable
 from regard.engine.threads import threads
 from regard.errors import ShapeError
@@ -168,8 +169,7 @@ class Int8Matrix:
 
     def __rmatmul__(self, x_ne: Array) -> Array:
         if x_ne.dtype != np.float32 or x_ne.ndim != 2 or self.is_transposed:
-            product: Array = x_ne @ np.asarray(self, x_ne.dtype)
-            return product
+            return float64_product(x_ne, np.asarray(self, x_ne.dtype))
         if x_ne.shape[1] != len(self):
             raise ShapeError(
                 f"x in x @ matrix must have axes (n, {len(self)}), got shape {x_ne.shape}."

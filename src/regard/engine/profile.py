@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from regard.arguments import named_arguments
 from regard.engine.visibility import Visibility
 from regard.typing import Array
 
@@ -106,6 +107,7 @@ def at_distance(weight_xn: Array, index: int) -> Array:
     return column
 
 
+@named_arguments
 @dataclass(frozen=True)
 class Profile:
     """Mean weight by position, over the queries that see anything; heads keep the caller's axes.

@@ -2,5 +2,5 @@
 
 One set of changes, results and mathematics for every kind of model. What a kind of model has to
 offer is ``experiment.ModelAdapter``; ``transformer.experiment`` implements it for the shipped model
-and ``watcher.changes`` for watched torch models.
+and ``watcher.experiments`` for watched torch models.
 """

@@ -41,7 +41,8 @@ class Thresholds:
 
     def __post_init__(self) -> None:
         for name, limit in asdict(self).items():
-            if limit is not None and not (isinstance(limit, int | float) and limit > 0):
+            number = isinstance(limit, int | float) and 0 < limit < np.inf
+            if limit is not None and not number:
                 raise ArgumentError(f"{name} must be a number above 0, or None, got {limit!r}.")
 
 

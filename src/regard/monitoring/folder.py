@@ -7,29 +7,36 @@
     steps.bin        a record for each step: step, loss, then the largest log-sum-exp of each layer
     events.jsonl     alerts, notes and resumed trainings, a line each
 
-Records have one size, so that a torn last one is seen and dropped. Files are only appended to: a
-training that goes on from a checkpoint writes its steps again, and a step's last record counts.
+Records have one size and a checksum each, so that a torn last one is seen and dropped and a
+damaged one left out. Files are only appended to: a training that goes on from a checkpoint writes
+its steps again, and a step's last record counts.
 """
 
 from __future__ import annotations
 
+import errno
 import json
 import os
+import zlib
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from functools import cached_property
+from itertools import zip_longest
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar, get_type_hints
 
 import numpy as np
 
+from regard.arguments import fits, named_arguments
 from regard.atomic_write import write_text
 from regard.errors import ArgumentError, FileError
 from regard.monitoring.health import MEASURES
 from regard.typing import Array
 
 ABOUT, OBSERVED, STEPS, EVENTS = "monitor.json", "observed.bin", "steps.bin", "events.jsonl"
-FORMAT = 1
+FORMAT = 2
+MAX_HEADS = 2**20  # of a layer
+ALERT_FIELDS = {"rule": str, "part": str, "layer": int, "head": int, "text": str}
 
 
 @dataclass(frozen=True)
@@ -67,29 +74,62 @@ class About:
         """The first head of each layer among those of all, and their number."""
         return [0, *np.cumsum([layer.heads for layer in self.layers]).tolist()]
 
+    def heads_of(self, index: int) -> slice:
+        """The heads of a layer among those of all, by its place in ``layers``."""
+        if not 0 <= index < len(self.layers):
+            raise ArgumentError(f"index must be 0-{len(self.layers) - 1}, got {index!r}.")
+        return slice(*self.starts[index : index + 2])
+
     @property
     def observed_type(self) -> np.dtype[Any]:
-        return np.dtype([("step", "<i8"), ("measures", "<f4", (len(self.measures), self.heads))])
+        numbers = ("measures", "<f4", (len(self.measures), self.heads))
+        return np.dtype([("step", "<i8"), numbers, ("checksum", "<u8")])
 
     @property
     def step_type(self) -> np.dtype[Any]:
-        return np.dtype([("step", "<i8"), ("loss", "<f8"), ("bound", "<f4", (len(self.layers),))])
+        numbers = ("loss", "<f8"), ("bound", "<f4", (len(self.layers),))
+        return np.dtype([("step", "<i8"), *numbers, ("checksum", "<u8")])
 
     @classmethod
     def read(cls, folder: str | Path) -> About:
         path = Path(folder) / ABOUT
         try:
-            fields = json.loads(path.read_text(encoding="utf-8"))
-            layers = tuple(Layer(**layer) for layer in fields.pop("layers"))
-            about = cls(layers, **fields | {"measures": tuple(fields["measures"])})
-        except (OSError, ValueError, TypeError, KeyError) as error:
+            found = json.loads(path.read_text(encoding="utf-8"))
+            form, checksum = found["format"], found.pop("crc32", None)
+            if form == FORMAT and checksum != _crc32(found):
+                raise ValueError
+            layers = tuple(_checked(Layer(**layer)) for layer in found.pop("layers"))
+            about = _checked(cls(layers, **found | {"measures": tuple(found["measures"])}))
+        except (OSError, ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
             raise FileError(
                 f"{folder} must be the folder of a monitored training, but its {ABOUT} cannot be "
                 f"read ({type(error).__name__}). Make one: regard.monitor(model, to='runs/first')."
             ) from None
-        if about.format != FORMAT:
-            raise FileError(f"{path} has format {about.format}; this regard reads format {FORMAT}.")
+        if form != FORMAT:
+            raise FileError(f"{path} has format {form!r}; this regard reads format {FORMAT}.")
         return about
+
+
+def _crc32(found: dict[str, Any]) -> int:
+    return zlib.crc32(json.dumps(found).encode())
+
+
+Read = TypeVar("Read", Layer, About)
+
+
+def _checked(entry: Read) -> Read:
+    """A Layer or an About whose fields came from a file; raises where one is of another kind."""
+    kinds = get_type_hints(type(entry))
+    if not all(fits(getattr(entry, x.name), kinds[x.name]) for x in fields(entry)):
+        raise ValueError
+    if isinstance(entry, Layer):
+        sound = 0 < entry.heads <= MAX_HEADS and entry.layer >= 0
+    else:
+        several = len(entry.layers) > 0 and len(entry.measures) > 0
+        sound = several and entry.every > 0 and np.isfinite(entry.threshold)
+    if not sound:
+        raise ValueError
+    return entry
 
 
 class FolderWriter:
@@ -99,8 +139,9 @@ class FolderWriter:
         self.folder = Path(folder)
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise FileError(f"{folder} must be a folder to write to: {error.strerror}.") from None
+        except (OSError, ValueError) as error:
+            reason = getattr(error, "strerror", error)
+            raise FileError(f"{folder} must be a folder to write to: {reason}.") from None
         self.about = About.read(folder) if (self.folder / ABOUT).exists() else None
         self._files: dict[str, int] = {}
 
@@ -109,20 +150,22 @@ class FolderWriter:
         """The last step of a training that goes on; None of a new one."""
         if self.about is None:
             return None
-        steps = _records(self.folder / STEPS, self.about.step_type)["step"]
+        steps = _records(self.folder / STEPS, self.about.step_type)[0]["step"]
         return int(steps[-1]) if len(steps) else None
 
     def begin(self, about: About) -> None:
         """Write what the numbers are about; of a training that goes on it must be the same."""
         if self.about is not None and self.about.layers != about.layers:
+            pairs = zip_longest(self.about.layers, about.layers)
+            ours, other = next(pair for pair in pairs if pair[0] != pair[1])
             raise ArgumentError(
-                f"to must be a new folder for another model, got {str(self.folder)!r}, which holds "
-                f"{len(self.about.layers)} layers of {self.about.heads} heads, not "
-                f"{len(about.layers)} of {about.heads}."
+                f"to must be a new folder for another model, got {str(self.folder)!r}: it has "
+                f"{_described(ours)}, the model {_described(other)}."
             )
-        fields = asdict(about)
         if self.about != about:
-            write_text(self.folder / ABOUT, json.dumps(fields, indent=1) + "\n")
+            found = asdict(about)
+            text = json.dumps(found | {"crc32": _crc32(found)}, indent=1)
+            write_text(self.folder / ABOUT, text + "\n")
         for name, kind in ((OBSERVED, about.observed_type), (STEPS, about.step_type)):
             _drop_torn_record(self.folder / name, kind.itemsize)
         _drop_torn_line(self.folder / EVENTS)
@@ -133,29 +176,38 @@ class FolderWriter:
         assert self.about is not None
         record = np.zeros(1, self.about.observed_type)
         record["step"], record["measures"] = step, table
-        self._append(OBSERVED, record.tobytes())
+        self._append_record(OBSERVED, record)
 
     def step(self, step: int, loss: float, bounds: Array) -> None:
         """Append a step's loss, nan where it is not known, and the bound of each layer."""
         assert self.about is not None
         record = np.zeros(1, self.about.step_type)
         record["step"], record["loss"], record["bound"] = step, loss, bounds
-        self._append(STEPS, record.tobytes())
+        self._append_record(STEPS, record)
 
     def event(self, kind: str, step: int, **fields: Any) -> None:
         line = json.dumps({"kind": kind, "step": step, **fields}, ensure_ascii=False)
         self._append(EVENTS, line.encode("utf-8") + b"\n")
+
+    def _append_record(self, name: str, record: Array) -> None:
+        record["checksum"] = _checksums(record)
+        self._append(name, record.tobytes())
 
     def _append(self, name: str, data: bytes) -> None:
         """One write to a file opened for appending: a kill in between leaves a torn record only."""
         if name not in self._files:
             flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND
             self._files[name] = os.open(self.folder / name, flags, 0o644)
-        os.write(self._files[name], data)
+        if os.write(self._files[name], data) < len(data):  # what follows would be read askew
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(self.folder / name))
 
     def close(self) -> None:
         while self._files:
             os.close(self._files.popitem()[1])
+
+
+def _described(layer: Layer | None) -> str:
+    return "no more" if layer is None else f"{layer} of {layer.heads} heads at {layer.path!r}"
 
 
 def _drop_torn_record(path: Path, size: int) -> None:
@@ -169,12 +221,20 @@ def _drop_torn_line(path: Path) -> None:
         os.truncate(path, path.read_bytes().rfind(b"\n") + 1)
 
 
-def _records(path: Path, kind: np.dtype[Any]) -> Array:
-    """Whole records of a file; a torn last one is left out."""
-    if not path.exists():
-        return np.zeros(0, kind)
-    data = path.read_bytes()
-    return np.frombuffer(data[: len(data) // kind.itemsize * kind.itemsize], kind)
+def _records(path: Path, kind: np.dtype[Any]) -> tuple[Array, int]:
+    """Sound records of a file, without a torn last one, and the number of damaged ones."""
+    data = path.read_bytes() if path.exists() else b""
+    records = np.frombuffer(data[: len(data) // kind.itemsize * kind.itemsize], kind)
+    sound = records["checksum"] == _checksums(records)
+    return records[sound], int((~sound).sum())
+
+
+def _checksums(records: Array) -> Array:
+    """A number of each record that any one changed bit changes; not 0 where all bits are."""
+    words = records.view("<u4").reshape(len(records), records.itemsize // 4)[:, :-2]
+    odd = 2 * np.arange(words.shape[1], dtype=np.uint64) + 1
+    found: Array = words.astype(np.uint64) @ odd + np.uint64(1)
+    return found
 
 
 def _last_of_each(records: Array) -> Array:
@@ -183,6 +243,7 @@ def _last_of_each(records: Array) -> Array:
     return records[len(records) - 1 - at]
 
 
+@named_arguments
 @dataclass(frozen=True)
 class History:
     """A monitored training: measures over steps, losses, bounds and events.
@@ -199,16 +260,18 @@ class History:
     bounds: Array  # (steps, layers)
     events: tuple[dict[str, Any], ...] = ()
     folder: str = ""
+    damaged: int = 0  # records that were left out
 
     @classmethod
     def load(cls, folder: str | Path) -> History:
         """Read a folder, of a training that is over, still runs, or was killed."""
         about = About.read(folder)
-        observed = _last_of_each(_records(Path(folder) / OBSERVED, about.observed_type))
-        every = _last_of_each(_records(Path(folder) / STEPS, about.step_type))
-        events = tuple(_read_events(Path(folder) / EVENTS))
+        kinds = {OBSERVED: about.observed_type, STEPS: about.step_type}
+        read = [_records(Path(folder) / name, kind) for name, kind in kinds.items()]
+        observed, every = (_last_of_each(records) for records, _ in read)
+        events, damaged = tuple(_read_events(Path(folder) / EVENTS)), sum(bad for _, bad in read)
         return cls(about, observed["step"], observed["measures"], every["step"], every["loss"],
-                   every["bound"], events, str(folder))  # fmt: skip
+                   every["bound"], events, str(folder), damaged)  # fmt: skip
 
     def __getitem__(self, measure: str) -> Array:
         if measure not in self.about.measures:
@@ -218,8 +281,7 @@ class History:
 
     def layer(self, measure: str, index: int) -> Array:
         """A measure of the heads of one layer, by its place in ``about.layers``."""
-        starts = self.about.starts
-        return self[measure][:, starts[index] : starts[index + 1]]
+        return self[measure][:, self.about.heads_of(index)]
 
     def curve(self, measure: str, layer: int, head: int, part: str | None = None) -> Array:
         """A measure of one head over the observed steps."""
@@ -266,15 +328,18 @@ class History:
 
 
 def _read_events(path: Path) -> Iterator[dict[str, Any]]:
-    """Whole lines of the events; a torn last one is left out."""
+    """Sound lines of the events; a torn last one is left out."""
     if not path.exists():
         return
     for line in path.read_text(encoding="utf-8", errors="replace").split("\n"):
         try:
-            event = json.loads(line)
-        except ValueError:
+            event = json.loads(line, parse_constant=str)
+        except (ValueError, RecursionError):
             continue
-        if isinstance(event, dict) and {"kind", "step"} <= event.keys():
+        if not (isinstance(event, dict) and fits(event.get("step"), int)):
+            continue
+        kinds = ALERT_FIELDS if event.get("kind") == "alert" else {"kind": str}
+        if all(fits(event.get(name), kind) for name, kind in kinds.items()):
             yield event
 
 

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from regard.engine.call import Requested, prepare
+from regard.engine.native.attend import NativeFacts, attend_natively, reason_against
+from regard.engine.tensors import as_wide_array, in_host_memory
+from regard.errors import NotFiniteError
 from regard.typing import Array
 
 if TYPE_CHECKING:
@@ -28,7 +32,7 @@ MEASURES = {
     "score": "largest score before softmax",
     "bound": "largest log-sum-exp: no score of the head is above it",
     "entropy": "mean entropy of a query's weights, in nats",
-    "min_entropy": "smallest entropy of a query's weights, in nats",
+    "min_entropy": "smallest entropy of a query that sees several keys, in nats",
     "entropy_share": "mean entropy as a share of its maximum, the log of the visible keys",
     "largest_weight": "mean of a query's largest weight",
     "first": "mean weight on the first key",
@@ -38,6 +42,22 @@ MEASURES = {
     "query_norm": "mean norm of a query",
     "key_norm": "mean norm of a key",
     "output_norm": "mean norm of the head's output for a query",
+}
+# What to look for in a picture of it.
+ADVICE = {
+    "score": "Steady growth is the danger sign; QK-clip acts at 100.",
+    "bound": "Known at every step, at no cost; the score lies between it and the log of the keys "
+    "below it.",
+    "entropy": "Low: few keys share the weight. A sudden fall over many heads is a collapse.",
+    "min_entropy": "0: at least one query looks at a single key.",
+    "entropy_share": "1: attention is even; 0: all of it is on one key. A fall to near 0 is a "
+    "collapse.",
+    "largest_weight": "1: every query looks at a single key.",
+    "first": "Near 1: the head rests on the first token, as many do in large models.",
+    "previous": "Near 1: the head looks at the token before, as heads of early layers often do.",
+    "query_norm": "Scores grow with the norms of queries and keys.",
+    "key_norm": "Scores grow with the norms of queries and keys.",
+    "output_norm": "Near 0 beside the other heads of its layer: the head writes nothing.",
 }
 # Sum and count of each mean.
 MEANS = {
@@ -80,11 +100,12 @@ def measures(sums: Array, maxima: Array) -> dict[str, Array]:
     found = {
         "score": largest["score"],
         "bound": largest["logsumexp"],
-        "min_entropy": -largest["minus_entropy"],
+        "min_entropy": largest["minus_entropy"],
         **means,
     }
-    infinite = {name: np.where(found[name] == -np.inf, np.nan, found[name]) for name in found}
-    return {name: infinite[name] for name in MEASURES}
+    known = {name: np.where(x == -np.inf, np.nan, x) for name, x in found.items()}
+    known["min_entropy"] = -known["min_entropy"]
+    return {name: known[name] for name in MEASURES}
 
 
 def head_sums(event: AttentionEvent, rows: torch.Tensor | None, cross: bool = False) -> HeadSums:
@@ -141,13 +162,14 @@ def _output_sums(event: AttentionEvent, heads: int) -> torch.Tensor:
 def _from_query_and_key(
     event: AttentionEvent, rows: torch.Tensor | None
 ) -> tuple[torch.Tensor, torch.Tensor]:
-    from regard.engine.tensors import in_host_memory
-
     query, key = event.query, event.key
     assert query is not None
     assert key is not None
     scale = query.shape[-1] ** -0.5 if event.scale is None else event.scale
-    if not in_host_memory(query) and event.logsumexp is not None and event.softcap is None:
+    if in_host_memory(query):
+        natively = None if rows is not None else _native_sums(event, scale)
+        return natively or sums_in_chunks(event, scale, rows)
+    if event.logsumexp is not None and event.softcap is None:
         from regard.engine.gpu.health import reasons_against_health, row_sums
 
         if not reasons_against_health(query, key):
@@ -158,6 +180,63 @@ def _from_query_and_key(
     return sums_in_chunks(event, scale, rows)
 
 
+def _native_facts(event: AttentionEvent, scale: float, requested: Requested) -> NativeFacts | None:
+    """Facts of an attention in host memory by the engine's kernels; None where none serves."""
+    assert event.key is not None
+    query, key = as_wide_array(event.query), as_wide_array(event.key)
+    no_value = np.zeros((*key.shape[:-1], 0), key.dtype)
+    mask = None if event.mask is None else event.mask.detach()
+    try:
+        problem = prepare(
+            query, key, no_value, mask=mask, causal=event.causal, scale=scale,
+            offset=0 if event.causal else None, softcap=event.softcap,
+        )  # fmt: skip
+    except NotFiniteError:
+        return None
+    if reason_against(problem, requested) is not None:
+        return None
+    return attend_natively(problem, requested)[0]
+
+
+def _highest(facts: NativeFacts, like: torch.Tensor) -> torch.Tensor:
+    """The largest score of each row, (b, h, q) as ``like``: its weight is e^(score - logsumexp)."""
+    import torch
+
+    assert facts.top_weights_hqn is not None
+    assert facts.logsumexp_hq is not None
+    with np.errstate(divide="ignore"):  # -inf where a query sees no key
+        highest_hq = np.log(facts.top_weights_hqn[..., 0], dtype=np.float64) + facts.logsumexp_hq
+    return torch.from_numpy(highest_hq).view(like.shape[:3])
+
+
+def _native_sums(event: AttentionEvent, scale: float) -> tuple[torch.Tensor, torch.Tensor] | None:
+    """As ``sums_in_chunks`` of all rows, by the engine's kernels: a twentieth of its time."""
+    import torch
+
+    query = event.query
+    assert query is not None
+    facts = _native_facts(event, scale, Requested(output=False, entropy=True, top=1, profile=True))
+    if facts is None:
+        return None
+    assert facts.top_weights_hqn is not None
+    entropy, largest = (
+        torch.from_numpy(x).view(query.shape[:3])
+        for x in (facts.entropy_hq, facts.top_weights_hqn[..., 0])
+    )
+    highest, queries = _highest(facts, query), query.shape[2]
+    at_q = torch.arange(queries)
+    visible = torch.stack([_visible(event, x, at_q) for x in range(len(query))])
+    assert facts.received_hk is not None
+    assert facts.distance_hn is not None
+    # Column n of the sums by distance is key - query = n - (queries - 1).
+    before_h = facts.distance_hn[:, queries - 2] if queries > 1 else 0 * facts.received_hk[:, 0]
+    at_keys = np.stack([facts.received_hk[:, 0], facts.distance_hn[:, queries - 1], before_h], 1)
+    at_keys_h3 = torch.from_numpy(at_keys).view(*query.shape[:2], 3).sum(dim=0)
+    norm = query.detach().to(_wide(query)).norm(dim=-1)
+    rows = _Rows(entropy, highest, largest, norm, highest == -math.inf, visible)
+    return rows.summed(at_keys_h3)
+
+
 CHUNK_SCORES = 2**22  # scores in memory at once: 16 MB in float32
 HIDING_BIAS = -1e4  # an added mask below it hides its key
 
@@ -166,14 +245,20 @@ def sums_in_chunks(
     event: AttentionEvent, scale: float, rows: torch.Tensor | None
 ) -> tuple[torch.Tensor, torch.Tensor]:
     """Sums and maxima by plain operations on chunks of full rows: any mask, any device."""
-    import torch
-
-    parts = [
+    return _joined(
         _row_sums(scores_hqk, visible, at_q, query_hqd.norm(dim=-1))
         for scores_hqk, visible, at_q, query_hqd in _score_chunks(event, scale, rows)
-    ]
-    added = torch.stack([sums for sums, _ in parts]).sum(dim=0)
-    return added, torch.stack([maxima for _, maxima in parts]).amax(dim=0)
+    )
+
+
+def _joined(
+    parts: Iterable[tuple[torch.Tensor, torch.Tensor]],
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """Sums and maxima of all parts."""
+    import torch
+
+    sums, maxima = zip(*parts, strict=True)
+    return torch.stack(sums).sum(dim=0), torch.stack(maxima).amax(dim=0)
 
 
 def _score_chunks(
@@ -193,8 +278,8 @@ def _score_chunks(
         scores_hqk = torch.matmul(query_hqd, key_hkd.transpose(-1, -2)).mul_(scale)
         if event.softcap is not None:
             scores_hqk = scores_hqk.div_(event.softcap).tanh_().mul_(event.softcap)
-        visible = _mask_scores(scores_hqk, event, sentence, at_q)
-        yield scores_hqk, visible, at_q, query_hqd
+        _mask_scores(scores_hqk, event, sentence, at_q)
+        yield scores_hqk, _visible(event, sentence, at_q), at_q, query_hqd
 
 
 def _chunks(
@@ -209,26 +294,48 @@ def _chunks(
 
 def _mask_scores(
     scores_hqk: torch.Tensor, event: AttentionEvent, sentence: int, at_q: torch.Tensor
-) -> torch.Tensor:
-    """Write -inf where a key is hidden, in place; returns the number of visible keys (..., q)."""
+) -> None:
+    """Write -inf where a key is hidden, in place."""
     import torch
 
-    keys = scores_hqk.shape[-1]
     if event.causal:
-        at_k = torch.arange(keys, device=at_q.device)
+        at_k = torch.arange(scores_hqk.shape[-1], device=at_q.device)
         scores_hqk.masked_fill_(at_k > at_q[:, None], -math.inf)
-        return (at_q + 1).clamp(max=keys)
     if event.mask is None:
-        return torch.full_like(at_q, keys)
-    shape = (*event.query.shape[:3], keys) if event.query is not None else scores_hqk.shape
-    mask = event.mask.detach().expand(shape)[sentence][:, at_q]
+        return
+    mask = _mask_rows(event, sentence, at_q)
     if mask.dtype == torch.bool:
         scores_hqk.masked_fill_(~mask, -math.inf)
-        return mask.sum(dim=-1)
+        return
     scores_hqk += mask
     hidden = mask <= HIDING_BIAS
     scores_hqk.masked_fill_(hidden & ~hidden.all(dim=-1, keepdim=True), -math.inf)
-    return keys - hidden.sum(dim=-1)
+
+
+def _mask_rows(event: AttentionEvent, sentence: int, at_q: torch.Tensor) -> torch.Tensor:
+    """The mask (h, q, k) of some queries; axes that are broadcast take no memory but for q."""
+    assert event.mask is not None
+    assert event.query is not None
+    assert event.key is not None
+    mask = event.mask.detach().expand(*event.query.shape[:3], event.key.shape[2])[sentence]
+    return mask[:, at_q] if len(at_q) < mask.shape[1] else mask
+
+
+def _visible(event: AttentionEvent, sentence: int, at_q: torch.Tensor) -> torch.Tensor:
+    """How many keys each query sees, (h, q)."""
+    import torch
+
+    assert event.query is not None
+    assert event.key is not None
+    keys = event.key.shape[2]
+    if event.mask is None:
+        seen = (at_q + 1).clamp(max=keys) if event.causal else torch.full_like(at_q, keys)
+        return seen.expand(event.query.shape[1], -1)
+    mask = _mask_rows(event, sentence, at_q)
+    visible = mask if mask.dtype == torch.bool else mask > HIDING_BIAS
+    if event.causal:
+        visible = visible & (torch.arange(keys, device=at_q.device) <= at_q[:, None])
+    return visible.sum(dim=-1)
 
 
 def _row_sums(
@@ -245,50 +352,58 @@ def _row_sums(
     shifted.masked_fill_(shifted == -math.inf, 0)
     entropy_hq = total_hq.log() - torch.linalg.vecdot(weights_hqk, shifted) / total_hq
     weights = weights_hqk.div_(total_hq[..., None])
-    facts = _RowFacts(weights, entropy_hq.clamp(min=0), highest_hq, 1 / total_hq, dead_hq, norm_hq)
-    return facts.summed(visible, at_q)
+    entropy_hq = entropy_hq.clamp(min=0)
+    rows = _Rows(entropy_hq, highest_hq, 1 / total_hq, norm_hq, dead_hq, visible)
+    return rows.summed(rows.at_keys(weights, at_q))
 
 
 @dataclass(frozen=True)
-class _RowFacts:
-    """Facts of rows of weights (h, q, k): entropy, largest score and weight, rows without keys."""
+class _Rows:
+    """Facts of rows (h, q), or of those of several sentences (b, h, q)."""
 
-    weights_hqk: torch.Tensor
-    entropy_hq: torch.Tensor
-    highest_hq: torch.Tensor
-    largest_hq: torch.Tensor
-    dead_hq: torch.Tensor
-    norm_hq: torch.Tensor  # of the queries
+    entropy: torch.Tensor
+    highest: torch.Tensor  # score
+    largest: torch.Tensor  # weight
+    norm: torch.Tensor  # of the query
+    dead: torch.Tensor  # they see no key
+    visible: torch.Tensor  # number of keys that they see
 
-    def summed(
-        self, visible: torch.Tensor, at_q: torch.Tensor
-    ) -> tuple[torch.Tensor, torch.Tensor]:
+    def total(self, fact: torch.Tensor, counted: torch.Tensor | None = None) -> torch.Tensor:
+        """Sums over the rows of each head that are counted, by default those that see a key."""
         import torch
 
-        live_hq, entropy_hq = ~self.dead_hq, self.entropy_hq
-        several_hq = live_hq & (visible > 1)
-        share_hq = entropy_hq / visible.clamp(min=2).to(entropy_hq.dtype).log()
+        counted = ~self.dead if counted is None else counted
+        sums: torch.Tensor = fact.masked_fill(~counted, 0).sum(dim=-1, dtype=torch.float64)
+        return sums.view(-1, sums.shape[-1]).sum(dim=0)
 
-        def total(fact_hq: torch.Tensor, counted_hq: torch.Tensor = live_hq) -> torch.Tensor:
-            counted: torch.Tensor = fact_hq.masked_fill(~counted_hq, 0)
-            return counted.sum(dim=1, dtype=torch.float64)
+    def at_keys(self, weights_hqk: torch.Tensor, at_q: torch.Tensor) -> torch.Tensor:
+        """Sums of the weights on the first key, the query itself, the one before it, (h, 3)."""
+        import torch
 
-        ones = torch.ones_like(entropy_hq)
+        keys, found = weights_hqk.shape[-1], [self.total(weights_hqk[..., 0])]
+        for at_k in (at_q, at_q - 1):
+            inside = (at_k >= 0) & (at_k < keys)
+            at = at_k.clamp(0, keys - 1).expand(weights_hqk.shape[:-1])[..., None]
+            found.append(self.total(weights_hqk.gather(-1, at)[..., 0], ~self.dead & inside))
+        return torch.stack(found, dim=1)
+
+    def summed(self, at_keys_h3: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        """ROW_SUMS and maxima of each head."""
+        import torch
+
+        several, ones = ~self.dead & (self.visible > 1), torch.ones_like(self.entropy)
+        share = self.entropy / self.visible.clamp(min=2).to(self.entropy.dtype).log()
         sums = [
-            total(ones), total(entropy_hq), total(share_hq, several_hq), total(ones, several_hq),
-            total(self.largest_hq), total(self.weights_hqk[..., 0]), total(self._at(at_q)),
-            total(self._at(at_q - 1)), total(entropy_hq.exp()), total(self.norm_hq),
+            self.total(ones), self.total(self.entropy), self.total(share, several),
+            self.total(ones, several), self.total(self.largest), *at_keys_h3.unbind(dim=1),
+            self.total(self.entropy.exp()), self.total(self.norm),
         ]  # fmt: skip
-        highest_h = self.highest_hq.amax(dim=1)
-        lowest_h = (-entropy_hq).masked_fill(self.dead_hq, -math.inf).amax(dim=1)
-        return torch.stack(sums, dim=1), torch.stack([highest_h, lowest_h], dim=1).double()
-
-    def _at(self, at_k: torch.Tensor) -> torch.Tensor:
-        """The weight of one key of each row; 0 where there is no such key."""
-        keys = self.weights_hqk.shape[-1]
-        inside = (at_k >= 0) & (at_k < keys)
-        at = at_k.clamp(0, keys - 1).expand(self.weights_hqk.shape[:-1])[..., None]
-        return self.weights_hqk.gather(-1, at)[..., 0].masked_fill(~inside, 0)
+        smallest = (-self.entropy).masked_fill(~several, -math.inf)
+        maxima = [
+            x.amax(dim=-1).view(-1, x.shape[-2]).amax(dim=0).double()
+            for x in (self.highest, smallest)
+        ]
+        return torch.stack(sums, dim=1), torch.stack(maxima, dim=1)
 
 
 def _from_weights(
@@ -298,19 +413,18 @@ def _from_weights(
     import torch
 
     at_q = torch.arange(weights.shape[-2], device=weights.device) if rows is None else rows.long()
-    parts = []
-    for weights_hqk in weights.detach():
+
+    def summed(weights_hqk: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
         chosen = weights_hqk[:, at_q].to(_wide(weights))
-        dead_hq = (chosen == 0).all(dim=-1)
-        entropy_hq = torch.special.entr(chosen).sum(dim=-1)
         largest_hq = chosen.amax(dim=-1)
-        visible = (chosen > 0).sum(dim=-1)
-        unknown = torch.full_like(largest_hq, -math.inf)
-        norms = torch.full_like(largest_hq, math.nan)
-        facts = _RowFacts(chosen, entropy_hq, unknown, largest_hq, dead_hq, norms)
-        parts.append(facts.summed(visible, at_q))
-    added = torch.stack([sums for sums, _ in parts]).sum(dim=0)
-    return added, torch.stack([x for _, x in parts]).amax(dim=0), weights.shape[1]
+        unknown, no_norm = (torch.full_like(largest_hq, x) for x in (-math.inf, math.nan))
+        found = _Rows(
+            torch.special.entr(chosen).sum(dim=-1), unknown, largest_hq, no_norm,
+            (chosen == 0).all(dim=-1), (chosen > 0).sum(dim=-1),
+        )  # fmt: skip
+        return found.summed(found.at_keys(chosen, at_q))
+
+    return *_joined(map(summed, weights.detach())), weights.shape[1]
 
 
 def _wide(tensor: torch.Tensor) -> Any:
@@ -320,7 +434,7 @@ def _wide(tensor: torch.Tensor) -> Any:
 
 
 def largest_scores(event: AttentionEvent, scale: float, heads: list[int]) -> torch.Tensor:
-    """The largest score of some heads, over all sentences and queries, by plain operations."""
+    """The largest score of some heads, over all sentences and queries."""
     import torch
 
     query, key, mask = event.query, event.key, event.mask
@@ -331,4 +445,8 @@ def largest_scores(event: AttentionEvent, scale: float, heads: list[int]) -> tor
         mask = mask[:, at]
     shared = at // (query.shape[1] // key.shape[1])
     chosen = replace(event, query=query[:, at], key=key[:, shared], mask=mask)
+    if in_host_memory(query):
+        facts = _native_facts(chosen, scale, Requested(output=False, top=1))
+        if facts is not None:
+            return _highest(facts, query[:, at]).amax(dim=(0, 2))
     return torch.stack([x[0].amax(dim=(1, 2)) for x in _score_chunks(chosen, scale)]).amax(dim=0)

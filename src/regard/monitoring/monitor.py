@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import numpy as np
 
-from regard.arguments import suggest_keywords
+from regard.arguments import named_arguments, suggest_keywords
 from regard.errors import ArgumentError, count
 from regard.monitoring.alerts import Alert, AlertError, AlertRules, Thresholds
 from regard.monitoring.certificate import (
@@ -102,7 +102,8 @@ def monitor(
     [(0, [1.0, 1.0]), (1, [1.0, 1.0])]
     """
     need_extra("monitoring a training", ("torch",))
-    _check_arguments(model, every, rows, on_alert, on_error)
+    _check_numbers(every, rows, seed, step)
+    _check_arguments(model, on_alert, on_error)
     writers = [writer_to(x) for x in _several(to)]
     rules = Thresholds(threshold, growth, entropy, silent)
     options = MonitorOptions(
@@ -117,15 +118,19 @@ def _several(to: Any) -> list[Any]:
     return list(to) if isinstance(to, list | tuple) else [to]
 
 
-def _check_arguments(model: Any, every: Any, rows: Any, on_alert: Any, on_error: Any) -> None:
+def _check_numbers(every: Any, rows: Any, seed: Any, step: Any) -> None:
+    least = {"every": (every, 1), "rows": (rows, 1), "seed": (seed, 0), "step": (step, 0)}
+    for name, (number, first) in least.items():
+        whole = isinstance(number, int) and not isinstance(number, bool) and number >= first
+        if not whole and (number is not None or name in ("every", "seed")):
+            raise ArgumentError(f"{name} must be a whole number from {first} up, got {number!r}.")
+
+
+def _check_arguments(model: Any, on_alert: Any, on_error: Any) -> None:
     import torch
 
     if not isinstance(model, torch.nn.Module):
         raise ArgumentError(f"model must be a torch.nn.Module, got {type(model).__name__}.")
-    for name, number in (("every", every), ("rows", rows)):
-        whole = isinstance(number, int) and not isinstance(number, bool) and number > 0
-        if not whole and not (name == "rows" and number is None):
-            raise ArgumentError(f"{name} must be a whole number from 1 up, got {number!r}.")
     if not callable(on_alert) and on_alert not in ON_ALERT:
         raise ArgumentError(
             f"on_alert must be 'print', 'log', 'raise' or a function, got {on_alert!r}."
@@ -173,6 +178,7 @@ def _guarded(method: Method) -> Method:
     return cast("Method", call)
 
 
+@named_arguments
 class Monitor(AbstractContextManager["Monitor"]):
     """A training under observation; made by ``regard.monitor``, ended by ``close``.
 
@@ -215,6 +221,8 @@ class Monitor(AbstractContextManager["Monitor"]):
         self._block: ExitStack | None = None
         self._hooks = AttentionHooks(self._certify)
         self._optimizers: weakref.WeakKeyDictionary[Any, bool] = weakref.WeakKeyDictionary()
+        self._forwards = self._forwards_ended = 0  # seen, and of these in steps that have ended
+        self._forwards_before: weakref.WeakKeyDictionary[Any, int] = weakref.WeakKeyDictionary()
         self._removers: list[Callable[[], None]] = []
         self._attach(_unwrapped(model))
 
@@ -245,14 +253,16 @@ class Monitor(AbstractContextManager["Monitor"]):
         self._leave_forward()
         if in_backward() or torch.jit.is_tracing():
             return
-        if not (torch.is_grad_enabled() and model.training) or self.failed:
+        if not (torch.is_grad_enabled() and model.training):
+            return
+        self._forwards += 1  # of a monitor that failed too: its steps are those of other ranks
+        if self.failed:
             return
         if self.observing or not self._layers:
             self._enter_observed(model, sys._getframe(2))
         # Scores of attention written by hand are seen by the hooks alone.
         self._hooks.active = self._block is None or bool(self._by_hand)
         self._state.calls.clear()
-        self._state.forwards += 1
 
     @property
     def observing(self) -> bool:
@@ -300,6 +310,11 @@ class Monitor(AbstractContextManager["Monitor"]):
         """After the first observed forward: the layers, and hooks on the modules that attend."""
         found = self._source.modules_of_layers
         new = [key for key in found if key in self._state.sums and key not in self._layers]
+        if not self._state.sums and not self._layers:
+            self._note(
+                "no attention was seen in a forward of the model: no fused kernel of attention, "
+                "and no softmax whose result is multiplied by values."
+            )
         if not new:
             return
         if self._rules is not None:
@@ -343,7 +358,7 @@ class Monitor(AbstractContextManager["Monitor"]):
         sums = head_sums(event, rows, cross=layer_key.part == "cross")
         self._state.sums[layer_key] = sums.merged(self._state.sums.get(layer_key))
         if event.weights is None:
-            self._bound(layer_key, event)
+            self._bound(layer_key, event, sums.maxima[:, 0] if rows is None else None)
         else:
             self._by_hand.add(layer_key)
             self._state.by_hand.append(layer_key)
@@ -365,7 +380,10 @@ class Monitor(AbstractContextManager["Monitor"]):
         if layer_key is not None and wanted:
             self._bound(layer_key, event)
 
-    def _bound(self, layer_key: LayerKey, event: AttentionEvent) -> None:
+    def _bound(
+        self, layer_key: LayerKey, event: AttentionEvent, highest_h: torch.Tensor | None = None
+    ) -> None:
+        """Join the bound of an attention, and exact scores: ``highest_h`` where they are known."""
         import torch
 
         bound_h = bound(event, self._live(event.mask))
@@ -373,7 +391,9 @@ class Monitor(AbstractContextManager["Monitor"]):
         if bound_h is None or (self._layers and len(bound_h) != self._layers[layer_key].heads):
             return
         before, exact = state.bounds.get(layer_key, (None, None))
-        if limit is not None and self._may_exceed(layer_key, limit, bound_h.device):
+        if highest_h is not None:
+            exact = _larger(exact, highest_h.to(bound_h))
+        elif limit is not None and self._may_exceed(layer_key, limit, bound_h.device):
             exact = torch.full_like(bound_h, -torch.inf) if exact is None else exact
             join_exact(event, bound_h, exact, limit)
         if before is not None:
@@ -418,7 +438,11 @@ class Monitor(AbstractContextManager["Monitor"]):
     def _optimizer_stepped(self, optimizer: Any) -> None:
         if self.closed or not self._owns(optimizer):
             return
-        if self.options.probe is None and not self._state.forwards:
+        before = self._forwards_before.get(optimizer, 0)
+        self._forwards_before[optimizer] = self._forwards
+        if self.options.probe is None and self._forwards == self._forwards_ended:
+            if before < self._forwards:  # another optimizer of the same step
+                return
             self._note_unseen()
             if rank_and_ranks()[1] == 1:
                 return
@@ -451,7 +475,7 @@ class Monitor(AbstractContextManager["Monitor"]):
         self._unsent *= not due
         found = self._finish_step(due, parts)
         self.step += 1
-        self._state = StepState()
+        self._state, self._forwards_ended = StepState(), self._forwards
         if found:
             self._tell(found)
 
@@ -706,7 +730,11 @@ class Monitor(AbstractContextManager["Monitor"]):
         """Log the loss of the current step; that of a model which returns one is taken anyway."""
         import torch
 
-        self._state.losses = [torch.as_tensor(loss).detach().mean()]
+        try:
+            number = torch.as_tensor(loss).detach().double().mean()
+        except (TypeError, ValueError, RuntimeError):
+            raise ArgumentError(f"loss must be a number or a tensor, got {loss!r:.200}.") from None
+        self._state.losses = [number]
 
     def history(self) -> History:
         """The training so far, from its folder."""
@@ -782,7 +810,6 @@ class Monitor(AbstractContextManager["Monitor"]):
 class StepState:
     """What was found in the forwards of the current step."""
 
-    forwards: int = 0
     observed: bool = False
     sums: dict[LayerKey, HeadSums] = field(default_factory=dict)
     bounds: dict[LayerKey, tuple[torch.Tensor, torch.Tensor | None]] = field(default_factory=dict)

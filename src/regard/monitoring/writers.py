@@ -9,12 +9,14 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from regard.arguments import named_arguments
 from regard.errors import ArgumentError
 from regard.monitoring.alerts import Alert, alert_fields
 from regard.monitoring.folder import About, FolderWriter, measure_table
 from regard.typing import Array
 
 
+@named_arguments
 @dataclass(frozen=True)
 class Health:
     """One observation: every measure of every head, in the order of the layers.
@@ -35,8 +37,7 @@ class Health:
         return self.measures[measure]
 
     def layer(self, measure: str, index: int) -> Array:
-        starts = self.about.starts
-        return self[measure][starts[index] : starts[index + 1]]
+        return self[measure][self.about.heads_of(index)]
 
     def scalars(self) -> Iterator[tuple[str, float]]:
         """Names and numbers for a logger: each measure of each layer, its extreme or its mean."""
@@ -49,10 +50,10 @@ class Health:
 
     def image(self, measure: str) -> Array:
         """Layers x heads as numbers from 0 to 1, nan where a layer has fewer heads."""
-        starts, widest = self.about.starts, max(layer.heads for layer in self.about.layers)
+        widest = max(layer.heads for layer in self.about.layers)
         picture = np.full((len(self.about.layers), widest), np.nan)
         for index, layer in enumerate(self.about.layers):
-            picture[index, : layer.heads] = self[measure][starts[index] : starts[index + 1]]
+            picture[index, : layer.heads] = self.layer(measure, index)
         low, high = np.nanmin(picture), np.nanmax(picture)
         return (picture - low) / (high - low) if high > low else picture * 0
 

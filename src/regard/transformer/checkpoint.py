@@ -106,7 +106,7 @@ def checksum_compared(path: Path, config: Config, expected: Any) -> Iterator[Non
     found: list[str] = []
     thread = None
     if sys.platform == "emscripten" and expected is not None and path.is_file():
-        found.append(checksum(path.read_bytes(), config))  # a browser has one thread
+        found.append(checksum(_map(path), config))  # a browser has one thread
     elif expected is not None and path.is_file():
         mapped = _map(path)
         thread = threading.Thread(
@@ -138,6 +138,8 @@ def map_tensors(path: Path) -> dict[str, Array]:
 def _map(path: Path) -> mmap.mmap | bytes:
     if not path.is_file():
         raise FileError(f"no such file: {path}, the parameters of the model.")
+    if sys.platform == "emscripten":  # a map is a copy there, and keeps the file that it copied
+        return path.read_bytes()
     with path.open("rb") as file:
         if not path.stat().st_size:
             return b""  # cannot be mapped

@@ -124,10 +124,13 @@ class DecoderLayer:
 
 
 def in_dtype(part: Part, dtype: DTypeLike) -> Part:
-    """A layer or a part of it with parameters in a dtype; itself where they have it already."""
+    """A layer or a part of it with parameters in a dtype; itself where they have it already.
+
+    An Int8Matrix stays: it multiplies in the dtype of x, and is restored one product at a time.
+    """
 
     def cast(value: Any) -> Any:
-        if isinstance(value, np.ndarray | Int8Matrix):
+        if isinstance(value, np.ndarray):
             return value.astype(dtype, copy=False)
         if not is_dataclass(value):
             return value

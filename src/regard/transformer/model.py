@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
+from regard.arguments import named_arguments
 from regard.blas import one_blas_thread
 from regard.engine.dense import dense_attention
 from regard.engine.int8_matrix import Int8Matrix
@@ -142,6 +143,7 @@ class Decoded:
     cross_calls: tuple[AttentionCall, ...] = field(repr=False)
 
 
+@named_arguments
 @dataclass(frozen=True)
 class Transformer:
     """An encoder-decoder and its parameters; ``about`` says where they come from.
@@ -265,7 +267,7 @@ class Transformer:
     ) -> Encoded:
         """Run all encoders; a source is its tokens and END, then padding to one length.
 
-        In float64 the parameters are cast layer by layer, so that no second model is in memory.
+        In float64 a matrix is cast when it multiplies, so that no second model is in memory.
         With ``positions=False`` no position is added to the vectors. An ``intervention`` changes
         the attentions of the run.
         """

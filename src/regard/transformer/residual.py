@@ -273,7 +273,8 @@ class ResidualRun:
         number = stream.index(component)
         x_te = stream.x_te(number)
         normed_e = norm(x_te)[source.position]
-        w_in, w_out = np.asarray(feed_forward.w_in), np.asarray(feed_forward.w_out)
+        w_in: Array = np.asarray(feed_forward.w_in, np.float64)
+        w_out: Array = np.asarray(feed_forward.w_out, np.float64)
         active_f = normed_e @ w_in + feed_forward.b_in > 0
         direction_f: Array = active_f * (w_out @ source.direction_e)
         direction_e = w_in @ direction_f

@@ -29,7 +29,7 @@ _ROWS = (  # a type in regard, a form, a function in regard.view
     "experiments.because.ScoreDecomposition text terminal.experiment_text:decomposition_page",
     "watcher.seen.Seen text terminal.watch:summary",
     "watcher.seen.Seen page page.embed:offline_page",
-    "watcher.changes.text_sources.TextSources text terminal.experiment_text:sources_page",
+    "watcher.experiments.text_sources.TextSources text terminal.experiment_text:sources_page",
     "watcher.media.image_attention.ImageAttention text terminal.watch:image_text",
     "watcher.media.image_attention.ImageAttention svg figure.image:image_svg",
     "watcher.media.image_attention.ImageAttention image figure.image:image_content",

@@ -5,7 +5,6 @@ The same source of attention, forward by forward, feeds the monitor of a trainin
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass, field
@@ -23,13 +22,7 @@ from regard.watcher.capture.observation import (
     observe_weights,
     weights_with_nan,
 )
-from regard.watcher.capture.operators import (
-    OUTSIDE,
-    OperatorSource,
-    as_call,
-    event_segment,
-    part_name,
-)
+from regard.watcher.capture.operators import OperatorSource, as_call, event_segment
 from regard.watcher.capture.runs import LayerKey
 from regard.watcher.options import Options
 
@@ -64,21 +57,10 @@ class LocatedAttention(OperatorSource):
 
     def layer(self, event: AttentionEvent) -> LayerKey:
         """The layer of an attention, by the path of its module and its number there."""
-        if self._forward != self.modules.forwards:
-            self._forward = self.modules.forwards
-            self._numbers = Counter()
-        path = self.modules.path or OUTSIDE
-        site = path, self._numbers[path]
-        self._numbers[path] += 1
-        if site not in self._layers:
-            call = as_call(event, self.modules)
-            part = part_name(path, call, event)
-            if part == "encoder" and self._continues(call):
-                part = "decoder"
-            layer = sum(key.part == part for key in self._layers.values())
-            self._layers[site] = LayerKey(part, layer)
-            self.modules_of_layers[self._layers[site]] = self.modules.module, site[1]
-        return self._layers[site]
+        site = self._site(event)
+        layer_key = self._locate(site, event)
+        self.modules_of_layers.setdefault(layer_key, (self.modules.module, site[1]))
+        return layer_key
 
 
 @dataclass(frozen=True)

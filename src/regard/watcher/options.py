@@ -113,6 +113,14 @@ class Options:
     def keeps(self, layer: int) -> bool:
         return self.keep is None or layer in self.keep
 
+    def map_blocks(self, tokens: int) -> int:
+        """The most blocks per side of the map of a text: one per token, or half of ``map``.
+
+        At 2,048 tokens 512 x 512 blocks of each head of a BERT take more memory than the model's
+        own vectors do.
+        """
+        return self.map if tokens <= self.map else -(-self.map // 2)
+
     @property
     def edges(self) -> np.ndarray[Any, np.dtype[np.int64]]:
         """The positions where a span begins or ends, sorted."""

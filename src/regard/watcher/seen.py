@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
@@ -21,7 +21,7 @@ from regard.experiments.because import ScoreDecomposition
 from regard.experiments.changes import SENTENCES, ChangeableText, Progress, check_ablation
 from regard.experiments.effects import Effects
 from regard.experiments.experiment import Experiment
-from regard.experiments.selection import Word
+from regard.experiments.selection import Numbers, Word
 from regard.heads.links import Link
 from regard.heads.rollout import ROLLOUT_EXPLANATION, flow_row, rolled_out
 from regard.text.words import TokenizedText, tokenized_ids
@@ -32,12 +32,12 @@ from regard.watcher.capture.operators import OperatorSource
 from regard.watcher.capture.recorder import Recorder
 from regard.watcher.capture.records import LayerRecord
 from regard.watcher.capture.runs import ForwardRun, LayerKey, MemoryUse
-from regard.watcher.changes import because as score
-from regard.watcher.changes import experiment as experiments
-from regard.watcher.changes.gradients import Gradients, gradients
-from regard.watcher.changes.rerun import TextRerun
-from regard.watcher.changes.rotation import RotaryScore, rotation
-from regard.watcher.changes.text_sources import (
+from regard.watcher.experiments import because as score
+from regard.watcher.experiments import experiment as experiments
+from regard.watcher.experiments.gradients import Gradients, gradients
+from regard.watcher.experiments.rerun import TextRerun
+from regard.watcher.experiments.rotation import RotaryScore, rotation
+from regard.watcher.experiments.text_sources import (
     TextSources,
     key_norms,
     norm_report,
@@ -58,15 +58,13 @@ from regard.watcher.measures.looks_at import LookedAt, looked_at
 from regard.watcher.measures.run_comparison import RunComparison, compare_runs
 from regard.watcher.measures.sinks import SinkReport, find_sinks
 from regard.watcher.media.image_attention import (
-    GridSums,
     ImageAttention,
+    ImageRequest,
     Query,
-    RowChoice,
-    mean_of_layers,
-    value_norms,
+    image_attention,
 )
 from regard.watcher.media.image_grids import ImageGrid, Size, image_grids
-from regard.watcher.media.picture_bytes import FULL_AREA, Area, FramedPicture, PictureBytes
+from regard.watcher.media.picture_bytes import Area, FramedPicture, PictureBytes
 from regard.watcher.media.sound import (
     Head,
     WordTimes,
@@ -76,6 +74,7 @@ from regard.watcher.media.sound import (
     time_names,
     word_times,
 )
+from regard.watcher.media.word_pixels import diffusion_call, prompt_text
 from regard.watcher.options import Spans
 
 if TYPE_CHECKING:
@@ -84,7 +83,6 @@ if TYPE_CHECKING:
 MAX_ROLLOUT_TOKENS = 4096  # a table of 134 MB in float64
 MAX_FLOW_TOKENS = 64  # the flows of one word take ten seconds there in twelve layers
 PART_ORDER = {"encoder": 0, "decoder": 1, "cross": 2}
-WEIGHTED = {None: "weights", "norm": "norm-weighted weights"}
 Key = int | str | tuple[int, int] | tuple[str, int] | tuple[str, int, int]
 
 
@@ -158,6 +156,14 @@ class LiveLayers:
         self.processor, self.given = processor, given
         self._made: dict[tuple[int, LayerKey, int], tuple[int, LayerObservation]] = {}
         self._named: tuple[tuple[int, ...], TokenizedText] | None = None
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> LiveLayers:
+        return self  # with the model, which a copy shares
+
+    def __reduce__(self) -> tuple[Callable[[bytes], LayerSource], tuple[bytes]]:
+        from regard.watcher.files.watched_file import content_of, layers_from
+
+        return layers_from, (content_of(Seen(self)),)  # every number, without the model
 
     def at(self, number: int) -> LiveLayers:
         if not 0 <= number < len(self.recorder.runs):
@@ -296,7 +302,9 @@ class LiveLayers:
         return real_positions(self._run, positions, sentence)
 
     def _names_without_tokens(self, run: ForwardRun, part: str, length: int) -> TokenizedText:
-        """Names of positions that have no tokens: seconds where they are sound, else numbers."""
+        """Names of positions without tokens: of a prompt, seconds of a sound, else numbers."""
+        if self.given is not None and diffusion_call(run) is not None:
+            return prompt_text(self.tokenizer, self.given, length)
         if part.split()[0] == "encoder" and sound_call(run) is not None:
             try:
                 return time_names(self.seconds_of_position(length), length)
@@ -646,8 +654,8 @@ class Seen(ChangeableText, NotebookDisplay):
         self,
         picture: Any = None,
         *,
-        layer: int | None = None,
-        head: int | None = None,
+        layer: Numbers = None,
+        head: Numbers = None,
         word: str | int | None = None,
         query: Query | None = None,
         patch: tuple[int, int] | None = None,
@@ -657,13 +665,17 @@ class Seen(ChangeableText, NotebookDisplay):
         part: str | None = None,
         grid: Size | None = None,
         area: Area | None = None,
+        prompt: tuple[int, int] | None = None,
+        runs: str | Sequence[int] | None = None,
     ) -> ImageAttention:
         """Where a row looks in an image: its weights on the grid of patches, over the picture.
+
+        In a diffusion model, whose queries are patches, it is where the image looks at a word.
 
         Parameters
         ----------
         picture : the picture, as ``with_picture`` takes it; not needed for the numbers.
-        layer, head : counted from 0; the mean of all if not given.
+        layer, head : one or several, counted from 0; the mean of all if not given.
         word, query, patch : what looks: a word of the text, a query or (start, stop) of them, or
             the patch in a (row, column). If none is given the class token, without one the mean of
             all patches, and in a text its last token.
@@ -674,26 +686,20 @@ class Seen(ChangeableText, NotebookDisplay):
         grid : (rows, columns), where the model does not say them.
         area : (left, top, right, bottom), the part of the picture that the model was given, in
             fractions; by the processor if not given.
+        prompt : (start, stop) of the keys that are the prompt, in a diffusion model that reads
+            prompt and image together, where the model does not say them.
+        runs : 'all', or numbers of runs, as of a diffusion model's steps, to take the mean of.
         """
-        if weighted not in WEIGHTED:
-            raise ArgumentError(f"weighted must be 'norm' or None, got {weighted!r}.")
-        choice = RowChoice(word, query, patch, when)
-        layers = self._image_layers(part, layer, image, grid)
-        norms = value_norms(self, [key for key, _ in layers]) if weighted == "norm" else None
-        sums = [
-            (key, GridSums.from_layer(self._source, key, one, choice, norms)) for key, one in layers
-        ]
-        weights, others = mean_of_layers(sums, head)
-        framed, span, notes = self._framed(picture, area, layers[0][1])
-        return ImageAttention(
-            weights,
-            others,
-            _image_title(sums, layer, head, image),
-            framed,
-            span,
-            WEIGHTED[weighted],
-            notes,
-        )
+        if isinstance(runs, str) and runs != "all":
+            raise ArgumentError(f"runs must be 'all' or numbers of runs, got {runs!r}.")
+        request = ImageRequest(
+            picture, layer, head, (word, query, patch, when), weighted, image, part, grid, area,
+            prompt,
+        )  # fmt: skip
+        if runs is None:
+            return image_attention(self, request)
+        chosen = range(self.runs) if isinstance(runs, str) else runs
+        return ImageAttention.mean([image_attention(self.run(x), request) for x in chosen])
 
     def seconds(self, seconds: float | None = None, *, part: str | None = None) -> Array:
         """The second at which each key of a part begins, for a model of sound.
@@ -749,11 +755,12 @@ class Seen(ChangeableText, NotebookDisplay):
         """The cells of an image in a layer: which of its keys is which patch."""
         sentence = self._sentence or 0
         grids: tuple[ImageGrid, ...] = self._source.image_grids(layer_key, sentence, size)
-        texts = "text" in grids[0].others and self._source.has(layer_key, 1)
-        if self._sentence is None and texts:
+        one_text = layer_key.part.split()[0] == "cross" and len({x.first for x in grids}) == 1
+        several = self._source.has(layer_key, 1) and ("text" in grids[0].others or one_text)
+        if self._sentence is None and several:
+            number = sum(self._source.has(layer_key, x) for x in range(self._source.sentences))
             raise ArgumentError(
-                f"there are {self._source.sentences} sentences: choose one first, as in "
-                "seen.sentence(0).image()."
+                f"there are {number} sentences: choose one first, as in seen.sentence(0).image()."
             )
         if self._sentence is not None and len(grids) > 1 and grids[0].cells.shape[0] == 1:
             own = tuple(x for x in grids if x.first == self._sentence)
@@ -797,6 +804,12 @@ class Seen(ChangeableText, NotebookDisplay):
         part, numbers = (items[0], items[1:]) if isinstance(items[0], str) else (None, items)
         self._check_key(key, part, numbers)
         layer_key = LayerKey(part or self.parts[0], int(numbers[0]))
+        if layer_key not in self.names and layer_key in self._source.layer_keys:
+            number = sum(self._source.has(layer_key, x) for x in range(self.sentences))
+            raise ArgumentError(
+                f"{layer_key} has {count(number, 'sentence')}, counted from 0, so none is "
+                f"{self._sentence}."
+            )
         if layer_key not in self.names:
             layers = [str(x.layer) for x in self.names if x.part == layer_key.part]
             raise ArgumentError(
@@ -858,48 +871,6 @@ class Seen(ChangeableText, NotebookDisplay):
             )
         self.texts(part)  # raises where there is no such part
         return part or self.parts[0]
-
-    def _framed(
-        self, picture: Any, area: Area | None, grid: ImageGrid
-    ) -> tuple[PictureBytes | None, Area, tuple[str, ...]]:
-        pictures = self._pictures or self._source.pictures
-        if picture is not None:
-            framed = FramedPicture(PictureBytes.from_any(picture), area)
-        elif grid.image < len(pictures):
-            framed = pictures[grid.image]
-        else:
-            return None, FULL_AREA, ()
-        return framed.picture, *framed.area_on(grid.size, self._source.processor)
-
-    def _image_layers(
-        self, part: str | None, layer: int | None, image: int, size: Size | None
-    ) -> list[tuple[LayerKey, ImageGrid]]:
-        """The layers of a part with their grids; of the first part that looks at an image."""
-        if not self.names:
-            raise NotAskedError(f"nothing was seen yet: {self.advice}")
-        if part is None:
-            part = self._image_part(size)
-        keys = [key for key in self.names if key.part == part and layer in (None, key.layer)]
-        if not keys:
-            numbers = [key.layer for key in self.names if key.part == part]
-            raise ArgumentError(
-                f"part and layer must be watched ones: {part!r} has layers "
-                f"{', '.join(map(str, numbers)) or 'none'}."
-            )
-        return [(key, self.image_grid(key, image, size)) for key in keys]
-
-    def _image_part(self, size: Size | None) -> str:
-        """The part that looks at images: the text's before that of the patches themselves."""
-        first: Exception | None = None
-        order = sorted(self.parts, key=lambda part: part.split()[0] not in ("decoder", "cross"))
-        for part in order:
-            try:
-                self.image_grid(next(key for key in self.names if key.part == part), 0, size)
-            except NotAskedError as error:
-                first = first or error
-            else:
-                return part
-        raise first or NotAskedError("no image was seen.")
 
     @property
     def _recorder(self) -> Any:
@@ -1046,12 +1017,3 @@ class Seen(ChangeableText, NotebookDisplay):
         if source.model is None:
             raise BackendError("a second run needs the model: regard.watch(model), not watch().")
         return source
-
-
-def _image_title(
-    sums: list[tuple[LayerKey, GridSums]], layer: int | None, head: int | None, image: int
-) -> str:
-    key = sums[0][0]
-    heads = "mean of all heads" if head is None else f"head {head}"
-    where = f"{key.part}, mean of {len(sums)} layers" if layer is None else str(key)
-    return f"Weights on image {image} of {sums[0][1].looks} ({where}, {heads})"

@@ -23,14 +23,14 @@ from regard.watcher.capture.interface import InterfaceSource
 from regard.watcher.capture.modules import all_modules, uncompiled
 from regard.watcher.capture.operators import OperatorSource
 from regard.watcher.capture.recorder import Progress, Recorder
-from regard.watcher.changes.experiment import (
+from regard.watcher.experiments.experiment import (
     RecordedOutputs,
     head_outputs,
     mean_outputs,
     select_heads,
 )
-from regard.watcher.changes.intervention_call import ModelIntervention
-from regard.watcher.changes.rerun import RunCapture
+from regard.watcher.experiments.intervention_call import ModelIntervention
+from regard.watcher.experiments.rerun import RunCapture
 from regard.watcher.measures.links import LinkAgreement, measure_agreement
 from regard.watcher.measures.needle import (
     DEFAULT_ANSWER,
@@ -82,7 +82,8 @@ def watch(
         its tokenizer serves where none is given.
     layers : 'all', or the numbers of layers to watch, counted from 0 as in the model.
     top : how many best keys of each query to keep.
-    map : the largest number of blocks per side, all a power of two of tokens but the last.
+    map : up to so many tokens the map holds every weight; of longer texts it has at most half as
+        many blocks per side, all a power of two of tokens but the last.
     keep : layers whose query and key are kept, 'all' for every one; then ``tile`` and ``row`` work.
         'auto' is every layer while they take at most 1 GiB together.
     spans : {name: (start, stop)} in tokens or {name: text}, the messages of a chat (their roles are
@@ -338,8 +339,15 @@ def _can_be_set(cls: Any) -> bool:
 
 @functools.cache
 def _outside_interface(cls: Any) -> bool:
-    """Whether a class of transformers attends by code of its own, as its source says."""
-    if "attention" not in cls.__name__.lower() or not cls.__module__.startswith("transformers."):
+    """Whether a class attends by code of its own, as its source says."""
+    from torch.nn import MultiheadAttention
+
+    library = cls.__module__.partition(".")[0]
+    if issubclass(cls, MultiheadAttention):
+        return True
+    if library == "torch" or (
+        library == "transformers" and "attention" not in cls.__name__.lower()
+    ):
         return False
     owner = next(x for x in cls.__mro__ if "forward" in vars(x))
     try:

@@ -53,6 +53,12 @@ def test_the_head_of_the_first_alert_is_shown_with_its_curve(opened):
     assert page.locator(".training-svg .training-mark").count() == 1
     assert page.locator(".training-loss").get_attribute("aria-label") == "loss from 4 to 2"
     assert page.locator(".training-list button").all_inner_texts() == [ALERT["text"]]
+    assert page.locator(".training-steps").text_content() == "step 0step 10step 20"
+    told = page.locator(".training-scale").text_content()
+    assert told.startswith("score: largest score before softmax. Steady growth is the danger sign")
+    page.locator(".training-picture").hover(position={"x": 120, "y": 4})
+    title = page.locator(".training-picture").get_attribute("title")
+    assert title == "decoder layer 0, head 0, step 0: score 0.000"
 
 
 def test_a_click_on_a_row_opens_its_curve_and_another_measure_its_numbers(opened):

@@ -149,6 +149,15 @@ def test_text_is_shown_as_what_it_is(kind, tmp_path):
         assert picture.save(tmp_path / f"it.{ending}").stat().st_size > 1000
 
 
+@pytest.mark.parametrize("ending", [".svg", ".png", ".pdf", ".csv", ".json", ".html"])
+@pytest.mark.parametrize("word", ["\ud83d", "\ufeff"], ids=ascii)
+def test_half_a_character_and_none_at_all_can_be_saved(ending, word, tmp_path):
+    steps = regard.self_attention(np.eye(2), np.eye(2), np.eye(2), np.eye(2), words=[word, "b"])
+    content = steps.picture().save(tmp_path / f"it{ending}").read_bytes()
+    if ending == ".json":
+        assert json.loads(content)["queries"] == [word, "b"]
+
+
 def test_csv_and_json_hold_every_digit(reading, tmp_path):
     picture = reading.picture(0, 1)
     rows = list(csv.reader(io.StringIO(picture.save(tmp_path / "it.csv").read_text())))

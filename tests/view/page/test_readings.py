@@ -9,7 +9,7 @@ import pytest
 from regard import read
 from regard.transformer.model import Transformer
 from regard.view.page import readings as module
-from regard.view.page.readings import Readings, as_page, reachable_bytes
+from regard.view.page.readings import Readings, as_page, reachable_bytes, reachable_ids
 
 SENTENCE = "A dog ate the food because it was hungry"
 MODEL = Transformer.random(SENTENCE, layers=2, heads=2, width=16)
@@ -21,7 +21,7 @@ def nothing() -> None:
 
 def test_the_least_recently_used_go_first(monkeypatch):
     readings = Readings(MODEL)
-    one = reachable_bytes(readings.read("A dog", nothing, quick=True), shared=[MODEL])
+    one = reachable_bytes(readings.read("A dog", nothing, quick=True), reachable_ids(MODEL))
     monkeypatch.setattr(module, "MAX_CACHE_BYTES", int(2.5 * one))
     for sentence in ("the food", "A dog", "it was"):
         readings.read(sentence, nothing, quick=True)
@@ -72,7 +72,7 @@ def test_a_reading_is_measured_by_what_it_holds(quick):
     gc.collect()
     held = tracemalloc.get_traced_memory()[0]
     tracemalloc.stop()
-    measured = reachable_bytes(reading, shared=[model])
+    measured = reachable_bytes(reading, reachable_ids(model))
     # The allocator's own records, and what the interpreter keeps of a first call, are not its.
     assert 0.8 * held <= measured <= 1.05 * held
 

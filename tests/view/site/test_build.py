@@ -1,6 +1,7 @@
 """The builder of a site, without its slow parts: pinned files, its folder, sentences of errors."""
 
 import hashlib
+import re
 
 import pytest
 
@@ -51,6 +52,24 @@ def test_no_network_is_one_sentence():
         find_part(PART, None, unreachable)
 
 
+def test_a_package_of_npm_needs_npm(tmp_path, monkeypatch):
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(FileError, match=r"npm:pyodide@.* \(npm is not installed\): put .*--wheels"):
+        find_part(parts.PYODIDE, None)
+
+
+def test_npm_packs_the_package_that_is_named(tmp_path, monkeypatch):
+    npm = tmp_path / "npm"
+    npm.write_text('#!/bin/sh\nprintf "%s" "a part" > "$5/$2.tgz"\n')
+    npm.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
+    part = Part("part.tgz", PART.sha256, "npm:part@1")
+    assert find_part(part, None).read_bytes() == CONTENT
+    npm.write_text("#!/bin/sh\necho E404 >&2\nexit 1\n")
+    with pytest.raises(FileError, match=r"\(E404\)"):
+        find_part(Part("other.tgz", PART.sha256, "npm:other@1"), None)
+
+
 def test_other_peoples_files_are_not_overwritten(tmp_path):
     (tmp_path / "thesis.txt").write_text("years of work")
     with pytest.raises(FileError, match="name another folder"):
@@ -70,10 +89,11 @@ def test_node_is_named_where_it_is_missing(tmp_path, monkeypatch):
 
 def test_the_scripts_hold_what_the_builder_replaces():
     files = web_files()
-    assert '"regard VERSION"' in files["site/offline.js"]
+    assert '"VERSION"' in files["site/offline.js"]
     assert '["PAGE_FILES"]' in files["site/offline.js"]
-    start, _, ending = build.FIRST_SENTENCE.rpartition(" ")
-    assert f'EXAMPLES = [\n  example("{start}", {{ {ending}: ' in files["read/examples.js"]
+    (start, _, ending), (_, _, other) = (x.rpartition(" ") for x in build.FIRST_SENTENCES)
+    example = rf'EXAMPLES = \[\n  example\("{start}", {{ {ending}: .*, {other}: '
+    assert re.search(example, files["read/examples.js"])
     assert modules_in_order(files, build.ENTRY)[-1] == build.ENTRY
     assert "eval(" not in bundle(files, build.ENTRY)
     assert parts.NUMPY.name in parts.NUMPY.address

@@ -177,8 +177,9 @@ def test_agents_that_attend_in_two_steps_are_attention():
     assert [seen[key].weights.shape[-2:] for key in seen.names] == [(3, 7), (7, 3)]
 
 
+@pytest.mark.parametrize("sentences", [1, 2])
 @pytest.mark.parametrize("einsum", [False, True])
-def test_talking_heads_show_the_softmax_and_say_so(einsum):
+def test_talking_heads_show_the_softmax_and_say_so(einsum, sentences):
     class Talking(nn.Module):
         def __init__(self):
             super().__init__()
@@ -195,7 +196,7 @@ def test_talking_heads_show_the_softmax_and_say_so(einsum):
 
     model = Talking()
     with torch.no_grad(), regard.watch(model) as seen:
-        model(torch.randn(2, 7, WIDTH))
-    one = seen.sentence(1)
-    np.testing.assert_allclose(one[0].weights, model.weights_bhqk[1].numpy(), atol=1e-7)
+        model(torch.randn(sentences, 7, WIDTH))
+    one = seen.sentence(sentences - 1)
+    np.testing.assert_allclose(one[0].weights, model.weights_bhqk[-1].numpy(), atol=1e-7)
     assert "talking heads" in one[0].notes[0]

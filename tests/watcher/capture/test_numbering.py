@@ -266,6 +266,23 @@ def test_modules_whose_names_share_a_number(monkeypatch, tmp_path):
             for window, weights_hqk in enumerate(weights_bhqk):
                 check_facts(one.sentence(window)["encoder", layer], weights_hqk, SHARP)
 
+    with pytest.raises(ArgumentError) as refused:
+        seen.sentence(1)["encoder", 5]
+    assert str(refused.value) == "encoder layer 5 has 1 sentence, counted from 0, so none is 1."
+
+
+def test_two_encoders_are_told_apart_by_their_paths():
+    text = {"vocab_size": 60, "hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 2,
+            "intermediate_size": 24, "max_position_embeddings": 64}  # fmt: skip
+    vision = {"hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 2,
+              "intermediate_size": 24, "image_size": 8, "patch_size": 2}  # fmt: skip
+    config = hf.ChineseCLIPConfig(text_config=text, vision_config=vision, projection_dim=8)
+    model = sharp(hf.ChineseCLIPModel(config))
+    with torch.no_grad(), regard.watch(model) as seen:
+        model(input_ids=torch.tensor([[3, 4, 5]]), pixel_values=torch.randn(1, 3, 8, 8))
+    assert seen.parts == ("encoder", "encoder text_model")
+    assert seen["encoder text_model", 1].keys == 3
+
 
 def test_a_copy_of_a_layer_in_two_lists():
     """One module under two numbers: each of its calls has a number of its own."""
@@ -278,3 +295,43 @@ def test_a_copy_of_a_layer_in_two_lists():
     with torch.no_grad(), regard.watch(model, top=4) as seen:
         model(ids)
     check_every_layer(seen, expected)
+
+
+TOWER = {"hidden_size": 16, "intermediate_size": 32, "num_hidden_layers": 1,
+         "num_attention_heads": 4}  # fmt: skip
+TOWERS = {
+    "text_config": TOWER | {"vocab_size": VOCABULARY, "max_position_embeddings": 16},
+    "vision_config": TOWER | {"image_size": 16, "patch_size": 8},
+}
+SEAMLESS = {"vocab_size": VOCABULARY, "hidden_size": 16, "max_position_embeddings": 32,
+            **{f"{side}_layers": 1 for side in ("encoder", "decoder", "speech_encoder",
+                                                "t2u_encoder", "t2u_decoder")},
+            **{f"{side}_attention_heads": 4 for side in ("encoder", "decoder")},
+            **{f"{side}_ffn_dim": 32 for side in ("encoder", "decoder")}}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("kind", "config", "parts"),
+    [
+        (hf.CLIPModel, hf.CLIPConfig(**TOWERS), ("encoder", "decoder")),
+        (hf.OwlViTModel, hf.OwlViTConfig(**TOWERS), ("encoder", "decoder")),
+        (
+            hf.SeamlessM4TForTextToText,
+            hf.SeamlessM4TConfig(**SEAMLESS),
+            ("encoder", "decoder", "cross"),
+        ),
+    ],
+    ids=lambda x: getattr(x, "__name__", ""),
+)
+def test_a_text_tower_that_looks_back_is_a_decoder(kind, config, parts):
+    inputs = {"input_ids": torch.arange(3, 11)[None]}
+    if "cross" in parts:
+        inputs["decoder_input_ids"] = torch.arange(3, 8)[None]
+    else:
+        inputs |= {"pixel_values": torch.randn(1, 3, 16, 16), "attention_mask": torch.ones(1, 8)}
+    model = kind(config).eval()
+    with torch.no_grad(), regard.watch(model) as seen:
+        model(**inputs)
+    assert seen.parts == parts
+    weights_hqk = seen["decoder", 0].map
+    assert (weights_hqk > 0).sum(-1).tolist() == [list(range(1, weights_hqk.shape[1] + 1))] * 4

@@ -2,6 +2,8 @@
 
 import copy
 import re
+import subprocess
+import sys
 import threading
 
 import numpy as np
@@ -14,6 +16,7 @@ from torch.nn import functional as F
 
 import regard
 from regard.errors import ArgumentError, BackendError
+from regard.watcher.capture.events import without_fast_path
 
 WIDTH, HEADS, LAYERS, TOKENS = 16, 4, 3, 9
 
@@ -232,22 +235,92 @@ def test_transformer_with_its_fast_path():
     torch.manual_seed(0)
     model = torch.nn.Transformer(WIDTH, HEADS, 2, 2, 24, batch_first=True).eval()
     source, target = torch.randn(1, 7, WIDTH), torch.randn(1, 5, WIDTH)
-    was = torch.backends.mha.get_fastpath_enabled()
-    torch.backends.mha.set_fastpath_enabled(False)
     with torch.no_grad():
         expected = model(source, target)
-    torch.backends.mha.set_fastpath_enabled(True)
-    with torch.no_grad(), regard.watch(model) as seen:
-        output = model(source, target)
-    assert torch.backends.mha.get_fastpath_enabled()
-    torch.backends.mha.set_fastpath_enabled(was)
-    torch.testing.assert_close(output, expected, rtol=0, atol=0)
+        with regard.watch(model) as seen:
+            output = model(source, target)
+    assert torch.equal(output, expected)
     assert seen.parts == ("encoder", "decoder", "cross")
     assert [str(key) for key in seen.names] == [
         f"{part} layer {layer}" for part in seen.parts for layer in range(2)
     ]
+    assert next(iter(seen.paths)) == "encoder.layers.0.self_attn"
     assert seen["cross", 1].map.shape == (HEADS, 5, 7)
     np.testing.assert_allclose(seen["cross", 1].map.sum(-1), 1, atol=1e-6)
+
+
+def shown_by_the_slow_path(model, *arguments, **keywords):
+    """Every weight (b, h, q, k) of a module, layer by layer, as its softmax makes them."""
+    made, mha = [], torch.nn.MultiheadAttention.forward
+
+    def with_weights(self, *a, **k):
+        output, weights = mha(
+            self, *a, **{**k, "need_weights": True, "average_attn_weights": False}
+        )
+        made.append(weights)
+        return output, weights
+
+    torch.backends.mha.set_fastpath_enabled(False)
+    torch.nn.MultiheadAttention.forward = with_weights
+    try:
+        model(*arguments, **keywords)
+    finally:
+        torch.nn.MultiheadAttention.forward = mha
+        torch.backends.mha.set_fastpath_enabled(True)
+    return [weights.double().numpy() for weights in made]
+
+
+PADDED = torch.tensor([[False] * 7, [False] * 4 + [True] * 3])
+LATER = torch.ones(7, 7, dtype=torch.bool).triu(1)
+FAST = {
+    "plain": {},
+    "padded": {"src_key_padding_mask": PADDED},
+    "causal": {"mask": LATER},
+    "both": {"mask": LATER, "src_key_padding_mask": PADDED},
+}
+
+
+@pytest.mark.parametrize("nested", [False, True])
+@pytest.mark.parametrize("norm_first", [False, True])
+@pytest.mark.parametrize("masks", FAST)
+@pytest.mark.filterwarnings("ignore:enable_nested_tensor", "ignore:The PyTorch API of nested")
+def test_the_fast_path_of_an_encoder_keeps_every_bit(masks, norm_first, nested):
+    """Its one operator returns no weights: they follow from its input and its parameters."""
+    torch.manual_seed(0)
+    layer = torch.nn.TransformerEncoderLayer(
+        WIDTH, HEADS, 24, batch_first=True, norm_first=norm_first
+    )
+    model = torch.nn.TransformerEncoder(layer, 2, enable_nested_tensor=nested).eval()
+    for parameter in model.parameters():
+        parameter.data *= 3  # sharper than at the start
+    x_bte, options = torch.randn(2, 7, WIDTH), FAST[masks]
+    with torch.no_grad():
+        expected = model(x_bte, **options)
+        with regard.watch(model) as seen:
+            output = model(x_bte, **options)
+        weights_lbhqk = shown_by_the_slow_path(model, x_bte, **options)
+    assert torch.equal(output, expected)
+    assert list(seen.paths) == [f"layers.{layer}.self_attn" for layer in range(2)]
+    for sentence in range(2):
+        real = slice(0, 4) if "padd" in masks or masks == "both" else slice(0, 7)
+        real = real if sentence else slice(0, 7)
+        for layer, weights_bhqk in enumerate(weights_lbhqk):
+            shown = seen.sentence(sentence)[layer].weights[:, real]
+            np.testing.assert_allclose(shown, weights_bhqk[sentence][:, real], atol=2e-5)
+
+
+def test_a_changed_head_is_changed_in_the_fast_path_too():
+    torch.manual_seed(0)
+    layer = torch.nn.TransformerEncoderLayer(WIDTH, HEADS, 24, batch_first=True)
+    model = torch.nn.TransformerEncoder(layer, 1, enable_nested_tensor=False).eval()
+    x_bte = torch.randn(1, 7, WIDTH)
+    with torch.no_grad(), regard.watch(model).ablate(0, 1):
+        changed = model(x_bte)
+    assert torch.backends.mha.get_fastpath_enabled()
+    columns = slice(WIDTH // HEADS, 2 * WIDTH // HEADS)
+    model.layers[0].self_attn.out_proj.weight.data[:, columns] = 0
+    with torch.no_grad():
+        torch.testing.assert_close(changed, model(x_bte), rtol=0, atol=1e-5)
 
 
 def test_a_module_that_runs_twice_is_two_layers():
@@ -478,30 +551,17 @@ def test_a_kernel_that_was_given_nan_lets_the_program_run(broken, causal, number
     assert seen[0].notes == ((note,) if nan else ())
 
 
-def test_blocks_that_overlap_leave_torchs_fast_path_as_it_was():
-    mha = torch.backends.mha
-    assert mha.get_fastpath_enabled()
-    one, two = regard.watch(), regard.watch()
-    one.__enter__()
-    two.__enter__()
-    assert not mha.get_fastpath_enabled()
-    # Modes of torch form a stack, so that blocks on one thread end in order; other threads do not.
-    two.__exit__(None, None, None)
-    one.__exit__(None, None, None)
-    assert mha.get_fastpath_enabled()
-
-
 def test_blocks_of_threads_that_overlap_leave_torchs_fast_path_as_it_was():
     begun, ended, mha = threading.Event(), threading.Event(), torch.backends.mha
 
     def outlive():
-        with regard.watch():
+        with without_fast_path():
             begun.set()
             assert ended.wait(60)
             assert not mha.get_fastpath_enabled()
 
     other = threading.Thread(target=outlive)
-    with regard.watch():
+    with without_fast_path():
         other.start()
         assert begun.wait(60)
     ended.set()
@@ -623,3 +683,54 @@ def test_multihead_attention_of_two_texts_of_one_length_is_cross():
         with regard.watch(model) as seen:
             model(one, key=key, value=key)
         assert seen.parts == (part,)
+
+
+class Remembering(nn.Module):
+    """A causal attention with keys of its own before those of the text."""
+
+    def forward(self, x_bte):
+        keys = torch.cat([torch.ones(len(x_bte), 3, x_bte.shape[-1]), x_bte], dim=1)
+        mask = torch.ones(x_bte.shape[1], keys.shape[1]).tril(3).bool()
+        return F.scaled_dot_product_attention(x_bte[:, None], keys[:, None], keys[:, None], mask)
+
+
+class Columns(nn.Module):
+    """Attention whose heads come first, over tokens that were averaged over rows."""
+
+    num_heads = 2
+
+    def forward(self, x_rcbe):
+        x_rcbhd = x_rcbe.unflatten(-1, (2, -1))
+        scores_hbqk = torch.einsum("rqbhd,rkbhd->hbqk", x_rcbhd, x_rcbhd)
+        self.weights_hbqk = scores_hbqk.softmax(-1)
+        return torch.einsum("hbqk,rkbhd->rqbhd", self.weights_hbqk, x_rcbhd)
+
+
+def test_keys_before_those_of_the_text_make_no_encoder():
+    model = Remembering()
+    with torch.no_grad(), regard.watch(model) as seen:
+        model(torch.randn(1, 5, 8))
+    assert seen.parts == ("decoder",)
+
+
+def test_heads_that_come_before_the_sentences():
+    model = Columns()
+    with torch.no_grad(), regard.watch(model) as seen:
+        model(torch.randn(4, 7, 3, 8))
+    assert seen.sentences == 3
+    for sentence in range(3):
+        shown = seen.sentence(sentence)[0].weights
+        np.testing.assert_allclose(shown, model.weights_hbqk[:, sentence].numpy(), atol=1e-6)
+
+
+def test_the_first_watch_of_a_module_does_not_import_the_compiler():
+    """torch._dynamo takes longer to import than torch itself."""
+    code = (
+        "import sys, torch, regard\n"
+        "module = torch.nn.MultiheadAttention(8, 2, batch_first=True).eval()\n"
+        "x = torch.randn(1, 5, 8)\n"
+        "with torch.no_grad(), regard.watch(module) as seen: module(x, x, x)\n"
+        "print(seen[0].map.shape, 'torch._dynamo' in sys.modules)"
+    )
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert run.stdout.strip() == "(2, 5, 5) False"

@@ -1,6 +1,8 @@
 """Files of watched models: their sizes, what is read and when, and older versions."""
 
+import copy
 import json
+import pickle
 import random
 from dataclasses import fields
 
@@ -13,7 +15,7 @@ from transformers import LlamaConfig, LlamaForCausalLM
 import regard
 from regard.engine import files
 from regard.engine.files import part_arguments, part_arrays, write_file
-from regard.errors import FileError, RegardError
+from regard.errors import ArgumentError, FileError, RegardError
 from regard.watcher.files import watched_file
 from regard.watcher.files.watched_file import StoredFacts
 
@@ -79,7 +81,7 @@ def assert_same(one, two):
     ("dtype", "tokens", "blocks", "share"),
     [
         (torch.bfloat16, 300, 512, 0.25),  # every weight: the map follows from query and key
-        (torch.bfloat16, 500, 64, 0.5),
+        (torch.bfloat16, 500, 128, 0.5),
         (torch.float32, 300, 512, 0.3),
     ],
     ids=str,
@@ -161,6 +163,23 @@ def test_damage_is_said_when_it_is_met(tmp_path):
     assert regard.load(path, verify=False)[1].entropy.shape == (4, 40)
 
 
+def test_a_pickled_run_has_every_number_and_no_model(tmp_path):
+    seen = seen_by(decoder(torch.float32), 9)
+    seen.save(tmp_path / "x.regard")
+    once = pickle.loads(pickle.dumps(seen))  # noqa: S301
+    loaded = regard.load(tmp_path / "x.regard")
+    for used in (once, loaded):  # what was read is pickled with it
+        use(used)
+        again = pickle.loads(pickle.dumps(used))  # noqa: S301
+        assert np.array_equal(again[1].entropy, seen[1].entropy)
+        assert np.array_equal(again[1].profile.weight, seen[1].profile.weight)
+        assert np.array_equal(again[1].tile(0, 3), seen[1].tile(0, 3))
+    with pytest.raises(ArgumentError, match="an experiment needs the model"):
+        once.ablate(0, 1)
+    assert copy.deepcopy(seen).ablate(0, 1) is not None
+    assert pickle.loads(pickle.dumps(seen.picture(0))).svg() == seen.picture(0).svg()  # noqa: S301
+
+
 def header_of(path):
     """The entries of a file, its header and its arrays as bytes; checksums of the header go."""
     raw = path.read_bytes()
@@ -231,7 +250,9 @@ def test_a_hostile_header_is_refused_with_one_sentence(tmp_path):
         (("layers", 1, "keys"), "many", "must not have 'many' as layers[1].keys"),
         (("spans",), None, "must have a list as spans, got None"),
         (("parts",), [], "must have an object as parts, got []"),
+        (("layers",), [], "must have at least one layer, got []"),
         (("sentences",), 10**30, f"must not have {10**30} as sentences"),
+        (("sentences",), 0, "must not have 0 as sentences"),
     ],
     ids=str,
 )

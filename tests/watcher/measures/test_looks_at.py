@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 import torch
+import transformers as hf
 from tests.helpers.model_families import FAMILIES, STEPS, batch, eager
 
 import regard
@@ -55,35 +56,31 @@ def test_weights_are_all_of_them_or_a_hint():
     )
 
 
-class Talking(torch.nn.Module):
-    """Heads that are mixed between the softmax and the values, as in CaiT."""
+class SumOfProducts(torch.nn.Module):
+    """Attention whose values meet the weights in no matrix product."""
 
-    def __init__(self):
-        super().__init__()
-        self.mix = torch.nn.Linear(2, 2)
-
-    def forward(self, x):
-        q, k, v = (x.unflatten(-1, (2, 4)).transpose(1, 2) for _ in range(3))
-        weights = (q @ k.mT).softmax(-1)
-        return self.mix(weights.permute(0, 2, 3, 1)).permute(0, 3, 1, 2) @ v
+    def forward(self, x_bte):
+        weights_bqk = (x_bte @ x_bte.mT).softmax(-1)
+        return (weights_bqk[..., None] * x_bte[:, None]).sum(-2)
 
 
 class Half(torch.nn.Module):
     def __init__(self):
         super().__init__()
-        self.plain, self.talking = torch.nn.MultiheadAttention(8, 2, batch_first=True), Talking()
+        self.plain = torch.nn.MultiheadAttention(8, 2, batch_first=True)
+        self.summed = SumOfProducts()
 
     def forward(self, x):
-        return self.talking(self.plain(x, x, x, need_weights=False)[0])
+        return self.summed(self.plain(x, x, x, need_weights=False)[0])
 
 
 def test_a_softmax_that_is_not_recorded_is_named():
     model = Half().eval()
     with torch.no_grad(), regard.watch(model) as seen:
         model(torch.randn(1, 5, 8))
-    assert seen.unrecorded == ("talking",)
+    assert seen.unrecorded == ("summed",)
     assert "Not recorded: a softmax that no product with a value follows" in str(seen)
-    assert "in talking." in str(seen)
+    assert "in summed." in str(seen)
 
 
 def test_keys_of_another_text_are_cross_attention():
@@ -92,3 +89,41 @@ def test_keys_of_another_text_are_cross_attention():
     with torch.no_grad(), regard.watch(model) as seen:
         model(query, key, key)
     assert seen.parts == ("cross",)
+
+
+def led():
+    sizes = {"d_model": 16, "encoder_layers": 2, "decoder_layers": 1, "encoder_ffn_dim": 32,
+             "decoder_ffn_dim": 32, "encoder_attention_heads": 4, "decoder_attention_heads": 4,
+             "max_encoder_position_embeddings": 32, "max_decoder_position_embeddings": 32,
+             "vocab_size": 60}  # fmt: skip
+    model = hf.LEDModel(hf.LEDConfig(**sizes, attention_window=[4, 4])).eval()
+    return model, {"input_ids": torch.arange(3, 19)[None], "decoder_input_ids": IDS[:, :5]}
+
+
+def rt_detr():
+    backbone = hf.RTDetrResNetConfig(
+        embedding_size=8, hidden_sizes=[8, 8, 16, 16], depths=[1] * 4, layer_type="basic",
+        out_features=["stage2", "stage3", "stage4"],
+    )  # fmt: skip
+    sizes = {"encoder_hidden_dim": 32, "encoder_in_channels": [8, 16, 16], "encoder_ffn_dim": 32,
+             "encoder_attention_heads": 4, "d_model": 32, "decoder_in_channels": [32] * 3,
+             "decoder_ffn_dim": 32, "decoder_attention_heads": 4, "decoder_layers": 2,
+             "decoder_n_points": 2, "num_queries": 6, "num_denoising": 0}  # fmt: skip
+    model = hf.RTDetrModel(hf.RTDetrConfig(backbone_config=backbone, **sizes)).eval()
+    return model, {"pixel_values": torch.randn(1, 3, 64, 64)}
+
+
+LEFT_OUT = {
+    led: ("encoder.layers.*.self_attn.longformer_self_attn", ("decoder", "cross")),
+    rt_detr: ("decoder.layers.*.encoder_attn", ("encoder", "decoder")),  # deformable attention
+}
+
+
+@pytest.mark.parametrize("made", LEFT_OUT)
+def test_attention_of_another_kind_in_a_model_of_transformers_is_named(made):
+    (path, parts), (model, inputs) = LEFT_OUT[made], made()
+    with torch.no_grad(), regard.watch(model) as seen:
+        model(**inputs)
+    assert seen.parts == parts
+    assert seen.unrecorded == tuple(path.replace("*", str(layer)) for layer in range(2))
+    assert path in " ".join(str(seen).split())

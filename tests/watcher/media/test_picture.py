@@ -183,7 +183,9 @@ def test_svg_is_complete_and_escaped():
     np.testing.assert_allclose(opacities, 0.8 * weights / 0.4, atol=5e-4)
     texts = [text.text for text in root.findall(f"{name}text")]
     assert texts[0] == "a <b> looks"
-    assert texts[1].startswith("90.0 % of the row's weights on the image, 10.0 % on class token.")
+    assert texts[1].startswith(
+        "90.0 % of the row's weights on 2 x 3 patches, 10.0 % on class token."
+    )
     assert image._repr_svg_() == image.svg()
 
 

@@ -18,10 +18,7 @@ INLINE void product_rows(int rows, int64_t depth, const float *a, int64_t a_row,
                        int64_t b_row, float *c, int64_t c_row, int add) {
     vf first[MAX_ROWS], second[MAX_ROWS];
 #pragma GCC unroll 8
-    for (int i = 0; i < rows; i++) {
-        first[i] = add ? load(c + i * c_row) : (vf){0};
-        second[i] = add ? load(c + i * c_row + LANES) : (vf){0};
-    }
+    for (int i = 0; i < rows; i++) first[i] = second[i] = (vf){0};
     for (int64_t p = 0; p < depth; p++) {
         const vf x = load(b + p * b_row), y = load(b + p * b_row + LANES);
 #pragma GCC unroll 8
@@ -31,10 +28,12 @@ INLINE void product_rows(int rows, int64_t depth, const float *a, int64_t a_row,
             second[i] += factor * y;
         }
     }
+    /* What is there is added last: a long sum is one of sums, and its roundings stay few. */
 #pragma GCC unroll 8
     for (int i = 0; i < rows; i++) {
-        store(c + i * c_row, first[i]);
-        store(c + i * c_row + LANES, second[i]);
+        float *to = c + i * c_row;
+        store(to, add ? load(to) + first[i] : first[i]);
+        store(to + LANES, add ? load(to + LANES) + second[i] : second[i]);
     }
 }
 

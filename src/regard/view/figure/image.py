@@ -45,11 +45,8 @@ def opacities(weights: Array) -> Array:
 def caption_lines(seen: ImageAttention) -> list[str]:
     """What looks, how much of its row is on the image, the largest patch, and the notes."""
     (row, column, weight), *_ = seen.strongest(1)
-    others = "".join(f", {percent(x, 1)} on {name}" for name, x in seen.others.items())
-    about = (
-        f"{percent(seen.total, 1)} of the row's {seen.what} on the image{others}. Darkest: "
-        f"{percent(weight, 1)} in row {row}, column {column} (from 0); no blue is none."
-    )
+    darkest = f"{percent(weight, 1)} in row {row}, column {column} (from 0)"
+    about = f"{seen.summary} Darkest: {darkest}; no blue is none."
     return [seen.title, *textwrap.wrap(about, 72), *(x for n in seen.notes for x in _note(n))]
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import importlib.util
 import io
+import unicodedata
 import warnings
 from functools import singledispatch
 from typing import Any
@@ -53,14 +54,18 @@ def _written(figure: Any, ending: str, drawing: Drawing) -> bytes:
 
     file = io.BytesIO()
     # Without the date the same picture is the same file.
-    title = "".join(x if x.isprintable() else " " for x in drawing.title)
-    about = {"Title": title, "Creator": "regard"} | (
+    about = {"Title": _drawable(drawing.title), "Creator": "regard"} | (
         {"CreationDate": None} if ending == "pdf" else {}
     )
     with rc_context({"pdf.fonttype": 42}), warnings.catch_warnings():
         warnings.filterwarnings("ignore", "Glyph")  # a letter that no font here has is a box
         figure.savefig(file, format=ending, metadata=about)
     return file.getvalue()
+
+
+def _drawable(text: str) -> str:
+    """Text without what no font draws: control characters and halves of a character."""
+    return "".join(" " if unicodedata.category(x) in ("Cc", "Cf", "Cs") else x for x in text)
 
 
 @singledispatch
@@ -124,7 +129,7 @@ def _(mark: Label, axes: Any, above: int, scale: float) -> None:
     axes.text(
         mark.x,
         mark.y,
-        mark.text,
+        _drawable(mark.text),
         fontsize=mark.size * scale,
         color=mark.colour,
         ha=align,

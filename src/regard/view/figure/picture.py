@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from regard.arguments import named_arguments
 from regard.atomic_write import check_writable, write_bytes
 from regard.errors import ArgumentError
 from regard.textbook.digits import tidy
@@ -33,6 +34,7 @@ MAX_LINES = 100
 SHADED_SHARE = 0.996  # of a large map's weights: scaled by the rest, these would all be white
 
 
+@named_arguments
 @dataclass(frozen=True)
 class Picture:
     """Weights (q, k) with the names of their rows and columns; ``save`` writes a file.
@@ -117,7 +119,7 @@ class Picture:
             if ending == ".pdf" and not is_installed():
                 return to_pdf(self.drawing, mm)
             return draw_bytes(self.drawing, ending[1:], mm)
-        return self._text(ending, mm).encode()
+        return self._text(ending, mm).encode("utf-8", "backslashreplace")
 
     def _text(self, ending: str, mm: float | None) -> str:
         if ending == ".html":

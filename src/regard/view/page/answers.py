@@ -11,13 +11,17 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from threading import Event
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from regard.errors import ArgumentError
+from regard.view.page.maps import bounded_integer
 from regard.view.page.readings import Readings
+
+if TYPE_CHECKING:
+    from regard.view.page.live import LiveModel
 
 
 class ClientLeftError(Exception):
@@ -54,9 +58,16 @@ AnswerFunction = Callable[[Fields, Stop], Answer]
 AnswerTable = dict[str, AnswerFunction]
 
 
+NOTHING_OPEN = {
+    "file": "no .regard file is open here: run regard open FILE.regard, or, on a static site, drop "
+    "the file on the page.",
+    "training": "no training is open here: run regard open FOLDER; a static site reads no folders.",
+}
+
+
 @dataclass(frozen=True)
 class Sources:
-    """What answers are computed from: readings of a model, files, and folders of trainings.
+    """What answers are computed from: readings, files, folders of trainings, a loaded model.
 
     A request names a file by its index in ``files``, never by a path; a training likewise.
     """
@@ -64,6 +75,14 @@ class Sources:
     readings: Readings = field(default_factory=Readings)
     files: Sequence[Path] = ()
     trainings: Sequence[Path] = ()
+    model: LiveModel | None = None
+
+    def index(self, fields: Fields, name: str) -> int:
+        """The index of the ``file`` or the ``training`` that a request names."""
+        paths = self.files if name == "file" else self.trainings
+        if not paths:
+            raise ArgumentError(NOTHING_OPEN[name])
+        return bounded_integer(name, fields.get(name), 0, len(paths) - 1)
 
 
 def json_answer(value: Any, status: int = 200) -> Answer:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from threading import Lock
 from types import FunctionType, ModuleType
 from typing import Any
@@ -139,6 +139,7 @@ class Readings:
         self._cache: OrderedDict[Key, Reading] = OrderedDict()
         self._sizes: dict[Key, int] = {}
         self._in_use: set[Key] = set()
+        self._of_model: frozenset[int] = frozenset()  # ids of its objects; 50,000, so found once
         self._experiments: OrderedDict[tuple[str, str], Experiment] = OrderedDict()
 
     @property
@@ -194,8 +195,9 @@ class Readings:
 
     def _trim(self, model: Transformer) -> None:
         # A reading grows by what it computes on demand, so those in use are measured again.
+        self._of_model = self._of_model or reachable_ids(model)
         for key in self._in_use & self._cache.keys():
-            self._sizes[key] = reachable_bytes(self._cache[key], shared=[model])
+            self._sizes[key] = reachable_bytes(self._cache[key], self._of_model)
         self._in_use = {next(reversed(self._cache))}
         while len(self._cache) > 1 and self.bytes > MAX_CACHE_BYTES:
             key, _ = self._cache.popitem(last=False)
@@ -216,34 +218,35 @@ def without_position(reading: Reading) -> Reading:
     return read_translated(reading.model, reading.translated, positions=False)
 
 
-def reachable_bytes(thing: Any, shared: Iterable[Any] = ()) -> int:
-    """Bytes of all arrays and objects that an object refers to, without the shared ones.
+def reachable_bytes(thing: Any, shared: Collection[int] = ()) -> int:
+    """Bytes of all arrays and objects that an object refers to, without those of shared ids.
 
     >>> array = np.zeros(1000)
     >>> reachable_bytes([array, array[10:]]) - reachable_bytes([])  > 8000
     True
-    >>> reachable_bytes([array], shared=[array]) < 200
+    >>> reachable_bytes([array], reachable_ids(array)) < 200
     True
     """
-    counted: set[int] = set()
-    for other in shared:
-        _count(other, counted)
-    return _count(thing, counted)
+    return sum(sys.getsizeof(one) for one in _reachable(thing, shared))
 
 
-def _count(thing: Any, counted: set[int]) -> int:
-    size, pending = 0, [thing]
+def reachable_ids(thing: Any) -> frozenset[int]:
+    """Ids of all objects that an object refers to, and its own."""
+    return frozenset(id(one) for one in _reachable(thing, ()))
+
+
+def _reachable(thing: Any, shared: Collection[int]) -> Iterator[Any]:
+    seen, pending = set(), [thing]
     while pending:
         one = pending.pop()
-        if id(one) in counted:
+        if id(one) in seen or id(one) in shared:
             continue
         if type(one) not in LEAF_TYPES:  # most objects of a model are the words of its vocabulary
             if isinstance(one, type | ModuleType | FunctionType):
                 continue
             pending += _referred(one)
-        counted.add(id(one))
-        size += sys.getsizeof(one)
-    return size
+        seen.add(id(one))
+        yield one
 
 
 def _referred(thing: Any) -> list[Any]:

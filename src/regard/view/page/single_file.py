@@ -20,7 +20,7 @@ FONTS = (
     ("Source Serif 4", "serif-italic", "400", "italic"),
     ("Source Sans 3", "sans", "200 900", "normal"),
 )
-STYLES = ("style.css", "read/read.css", "steps/steps.css", "map/map.css", "learn/learn.css",
+STYLES = ("style.css", "read/read.css", "steps/steps.css", "run/run.css", "learn/learn.css",
           "monitor/monitor.css")  # fmt: skip
 SUFFIXES = (".html", ".css", ".js", ".svg")
 IMPORT = re.compile(r'^import \{[^}]*\} from "([./\w-]+)";[ \t]*\n', re.MULTILINE)
@@ -87,6 +87,8 @@ def json_block(name: str, data: Any) -> str:
     '<script type="application/json" id="report">{"text": "\\\\u003c/script>"}</script>'
     """
     text = json.dumps(data, ensure_ascii=False, allow_nan=False)
+    # UTF-8 has no half of a character; JSON writes it as an escape.
+    text = text.encode("utf-8", "backslashreplace").decode()
     # In JSON a < stands inside strings alone, where the escape means the same.
     text = text.replace("<", "\\u003c")
     return f'<script type="application/json" id="{name}">{text}</script>'

@@ -150,7 +150,7 @@ def _mask(steps: Steps, head: int, sentence: int) -> tuple[bool, Array | None]:
 
 
 LIKELIEST_TOKENS = 10  # next tokens that are shown at each position
-VOCABULARY_BLOCK_ROWS = 4096  # rows of the embedding in float64 at a time
+VOCABULARY_BLOCK_ROWS = 1024  # rows of the embedding in float64 at a time
 
 
 @dataclass(frozen=True)

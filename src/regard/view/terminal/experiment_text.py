@@ -14,7 +14,7 @@ from regard.typing import Array
 from regard.view.terminal.style import PIPE, TerminalStyle, cells, pad, printable, shorten
 
 if TYPE_CHECKING:
-    from regard.watcher.changes.text_sources import TextSources
+    from regard.watcher.experiments.text_sources import TextSources
 
 LABEL_COLUMNS = 8  # 'before' and 'after' with their blanks
 MAX_HEADS, MAX_TERMS = 8, 12

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from regard.errors import count
-from regard.monitoring.health import MEASURES
+from regard.monitoring.health import ADVICE, MEASURES
 from regard.monitoring.writers import EXTREMES
 from regard.typing import Array
 from regard.view.terminal.style import PIPE, TerminalStyle, printable
@@ -45,6 +45,8 @@ def _about(history: History) -> str:
     )
     if len(history.all_steps):
         text += f" Steps {history.all_steps[0]:,} to {history.all_steps[-1]:,}."
+    if history.damaged:
+        text += f" Left out: {count(history.damaged, 'damaged record')}."
     return text
 
 
@@ -89,7 +91,7 @@ def _measures(history: History, style: TerminalStyle) -> Iterator[str]:
     yield from style.wrap(
         "First and last number; over all heads: the largest score and bound, the smallest "
         "min_entropy, the mean of the others. Beside it the head that is furthest from the rest "
-        "at the end. One layer a line: --measure entropy."
+        "at the end, as layer.head. What a measure means, and layer by layer: --measure score."
     )
 
 
@@ -108,7 +110,8 @@ def _outlier(history: History, name: str) -> str:
 
 def _layers(history: History, measure: str, style: TerminalStyle) -> Iterator[str]:
     reduce = EXTREMES.get(measure, np.nanmean)
-    yield f"{measure}: {MEASURES.get(measure, '')}, by layer"
+    yield from style.wrap(f"{measure}: {MEASURES.get(measure, '')}. {ADVICE.get(measure, '')}")
+    yield ""
     for index, layer in enumerate(history.about.layers):
         known = [x[np.isfinite(x)] for x in history.layer(measure, index)]
         numbers = np.array([reduce(x) if len(x) else np.nan for x in known])

@@ -53,7 +53,7 @@ def page(
         *map(style.bold, style.wrap(printable(reading.translation))),
         "",
         *map(style.bold, style.wrap(f"{printable(shown.sentence)}.")),
-        *style.wrap(f"Shown: {shown.reason}. {shown.accuracy}"),
+        *style.wrap(f"Shown: {shown.reason}. {shown.accuracy or _usual(shown)}"),
         *(style.wrap(f"But {shown.disagreement}.") if shown.disagreement else []),
         "",
         *_head(weights_qk, names, marked, _title(shown, selection.weighted), style),
@@ -83,11 +83,15 @@ def mixed_table(mixed: Mixed, style: TerminalStyle = PIPE) -> str:
     return "\n".join([f"{mixed.name}, in %", *table, *style.wrap(mixed.explanation)])
 
 
+def _usual(shown: Highlight) -> str:
+    """What the head does on other text, with its measure."""
+    return f"Usually this head {shown.link.role}." if shown.link.role else ""
+
+
 def _title(shown: Highlight, weighted: str | None) -> str:
-    """The head with its role; without the measure of the role where that stands above."""
+    """The head with the name of its role."""
     link = shown.link
-    described = link.role.partition(":")[0] if shown.accuracy else link.role
-    role = f" ({described})" if described else ""
+    role = f" ({link.role.partition(':')[0]})" if link.role else ""
     carried = ", norm-weighted (weight times the length of what it carries)" if weighted else ""
     return f"Layer {link.layer}, head {link.head}{role}{carried}"
 

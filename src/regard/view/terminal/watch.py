@@ -177,11 +177,8 @@ IMAGE_NOTE = (
 def image_text(seen: ImageAttention, style: TerminalStyle = PIPE, most: int = 8) -> str:
     """Title, the share of the row on the image, a grid of shades, the strongest patches."""
     rows, columns = seen.weights.shape
-    others = "".join(f", {percent(x, 1)} on {name}" for name, x in seen.others.items())
     lines = style.wrap(printable(f"{seen.title}."), "  ")
-    lines += style.wrap(
-        f"{percent(seen.total, 1)} of the row's {seen.what} on {rows} x {columns} patches{others}."
-    )
+    lines += style.wrap(printable(seen.summary))
     lines += ["", *(f"  {line}" for line in grid_lines(seen.weights)), ""]
     lines.append(style.bold("  row  column  weight  of even"))
     even = max(seen.total / (rows * columns), np.finfo(float).tiny)

@@ -30,7 +30,8 @@ class AttentionEvent:
     query (b, h, q, d), key (b, h_kv, k, d), mask as torch takes it, logsumexp (b, h, q) or None;
     weights (..., q, k), whose rows sum to less than 1 where a softmax has sinks, with the
     ``product`` that takes them. ``output`` and ``value`` are those of the program, (b, h, q, d) and
-    (b, h_kv, k, d) of a fused kernel, None where their layout is not known.
+    (b, h_kv, k, d) of a fused kernel, None where their layout is not known. ``inside`` is the name
+    of the attention in the module that runs, where one operator computes more than attention.
     """
 
     query: torch.Tensor | None = field(default=None, repr=False)
@@ -44,6 +45,7 @@ class AttentionEvent:
     output: torch.Tensor | None = field(default=None, repr=False)
     value: torch.Tensor | None = field(default=None, repr=False)
     product: Multiplied | None = field(default=None, repr=False)
+    inside: str = ""
 
 
 def usable_logsumexp(logsumexp: Any, query: torch.Tensor) -> torch.Tensor | None:
@@ -197,6 +199,39 @@ def nested_event(weights: Any) -> AttentionEvent:
     return AttentionEvent(weights=weights.detach().to_padded_tensor(0.0))
 
 
+# Operators of torch's fast path, which compute more than attention and return none of it.
+FAST_PATH = frozenset({
+    "aten::_native_multi_head_attention", "aten::_transformer_encoder_layer_fwd",
+})  # fmt: skip
+MASK_OF_KEYS = 1  # the kind of a mask (b, k); others are (q, k) and (b, h, q, k)
+
+
+def fast_path_event(
+    schema: Any, arguments: tuple[Any, ...], keywords: dict[str, Any]
+) -> AttentionEvent:
+    """The event of the fast path: query and key are made from its input once more."""
+    import torch
+
+    given = named_arguments(schema, arguments, keywords)
+    whole_layer = "src" in given
+    heads = given["num_heads" if whole_layer else "num_head"]
+    x_bte, visible = given["src" if whole_layer else "q"].detach(), None
+    if x_bte.is_nested:
+        sizes_b1 = torch.tensor([[len(x)] for x in x_bte.unbind()], device=x_bte.device)
+        x_bte = x_bte.to_padded_tensor(0.0)
+        at_k = torch.arange(x_bte.shape[1], device=x_bte.device)
+        visible = (at_k < sizes_b1)[:, None, None]
+    elif given.get("mask") is not None:
+        hidden, kind = given["mask"].bool(), given.get("mask_type")
+        visible = ~(hidden[:, None, None] if kind == MASK_OF_KEYS else hidden)
+    if given.get("norm_first"):
+        norm = given["norm_weight_1"], given["norm_bias_1"], given["eps"]
+        x_bte = torch.nn.functional.layer_norm(x_bte, x_bte.shape[-1:], *norm)
+    qkv = torch.nn.functional.linear(x_bte, given["qkv_weight"], given["qkv_bias"])
+    query, key, _ = (x.unflatten(-1, (heads, -1)).transpose(1, 2) for x in qkv.chunk(3, dim=-1))
+    return AttentionEvent(query, key, visible, inside="self_attn" if whole_layer else "")
+
+
 OPTIONAL_LOGSUMEXP = frozenset({
     "aten::_scaled_dot_product_cudnn_attention", "aten::_scaled_dot_product_efficient_attention",
 })  # fmt: skip
@@ -312,6 +347,8 @@ def attention_event(
     if schema is None:  # an operator of higher order
         return flex_event(arguments, result) if str(function) == "flex_attention" else None
     name = schema.name
+    if name in FAST_PATH:
+        return fast_path_event(schema, arguments, keywords)
     if _is_nested(arguments):
         return nested_event(result) if name in SOFTMAX else None
     if name in FUSED:
@@ -390,7 +427,7 @@ def attention_events(
         event = attention_event(function, arguments, keywords, result, handwritten)
         return None if event is None else take(event)
 
-    with _without_fast_path(), _operator_mode()(look):
+    with _operator_mode()(look):
         yield
 
 
@@ -400,8 +437,8 @@ _fast_path_before = True
 
 
 @contextmanager
-def _without_fast_path() -> Iterator[None]:
-    """Switch off torch's fast path, whose one operator returns no log-sum-exp.
+def without_fast_path() -> Iterator[None]:
+    """Switch off torch's fast path, in whose operators no head can be changed.
 
     It is one switch of the whole process: the last of the blocks that overlap puts it back.
     """

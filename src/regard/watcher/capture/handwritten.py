@@ -7,8 +7,9 @@ dropout, to a matrix product that sums over the axis of the softmax.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from math import prod
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -64,13 +65,12 @@ class WeightStorage:
         """The layout of a copy whose axes, those of length 1 apart, are in this order."""
         copy = WeightStorage.from_tensor(output, 0, self.serial)
         shape = tuple(self.shape[n] for n in order)
-        layout = zip(copy.shape, copy.strides, strict=True)
-        long = [(size, stride) for size, stride in layout if size > 1]
+        long = [x for x in zip(copy.shape, copy.strides, strict=True) if x[0] > 1]
         if [size for size, _ in long] == [size for size in shape if size > 1]:
             steps = iter(stride for _, stride in long)
             strides = tuple(next(steps) if size > 1 else 1 for size in shape)
-        else:
-            strides = self.strides  # several axes as one, all in line
+        else:  # several axes as one, all in line
+            strides = tuple(prod(shape[n + 1 :]) for n in range(len(shape)))
         original = tuple(self.original[n] for n in order)
         changes: dict[str, Any] = {
             "axis": order.index(self.axis),
@@ -157,13 +157,14 @@ class HandwrittenAttention:
 
     def _mix(self, factors: tuple[Any, ...], result: Any) -> bool:
         """Follow weights through a linear layer over their heads; False where it is another."""
-        source = next((x for x in factors if self._entry(x) is not None), None)
-        if source is None or result.numel() != source.numel():
+        at = next((n for n, x in enumerate(factors) if self._entry(x) is not None), None)
+        if at is None or result.numel() != factors[at].numel():
             return False
-        entry, order = self._entry(source), None
-        if entry is not None:
-            order, weights = _axis_order(source, entry), _rebuilt(source, entry)
-        if entry is None or order is None or weights is None or order[-1] == entry.axis:
+        source, entry, summed = factors[at], self._entry(factors[at]), -1 - at
+        if entry is None or len(_axes_of(source, entry, summed)) != 1:
+            return False
+        order, weights = _axis_order(source, entry), _rebuilt(source, entry)
+        if order is None or weights is None or _axes_of(source, entry, summed) == [entry.axis]:
             return False
         before = (weights if entry.before is None else entry.before).detach().permute(order)
         self._remember(result, replace(entry.copied_to(result, order), before=before, mixed=True))
@@ -244,9 +245,7 @@ class HandwrittenAttention:
 def _axis_order(view: torch.Tensor, entry: WeightStorage) -> list[int] | None:
     """Axes of the weights in the order of a view of all of them; None where it is another view."""
     long = [n for n, size in enumerate(entry.shape) if size > 1]
-    layouts = {(entry.shape[n], entry.strides[n]): n for n in long}
-    sizes = zip(view.shape, view.stride(), strict=True)
-    order = [layouts.get((size, stride), -1) for size, stride in sizes if size > 1]
+    order = [n for axis in range(view.ndim) for n in _axes_of(view, entry, axis)]
     if sorted(order) == long and view.storage_offset() == entry.start:
         for n, size in enumerate(entry.shape):
             if size == 1:
@@ -263,17 +262,26 @@ def _row_axes(entry: WeightStorage, rows: int, stride: int) -> list[int]:
 
     More than one where heads share their keys, so that their queries are rows of one product.
     """
-    axes = entry.row_axes
     if rows == 1:
-        return [n for n in axes if entry.shape[n] == 1][-1:]
+        return [n for n in entry.row_axes if entry.shape[n] == 1][-1:]
+    return _axes_in(entry, entry.row_axes, rows, stride)
+
+
+def _axes_of(view: torch.Tensor, entry: WeightStorage, axis: int) -> list[int]:
+    """The axes of weights that an axis of a view runs through, the innermost last."""
+    return _axes_in(entry, range(len(entry.shape)), view.shape[axis], view.stride(axis))
+
+
+def _axes_in(entry: WeightStorage, axes: Sequence[int], size: int, stride: int) -> list[int]:
+    """Those of some axes of weights that ``size`` numbers, ``stride`` apart, run through."""
     merged: list[int] = []
-    while rows > 1:
+    while size > 1:
         inside = [n for n in axes if entry.shape[n] > 1 and entry.strides[n] == stride]
-        if not inside or rows % entry.shape[inside[0]]:
+        if not inside or size % entry.shape[inside[0]]:
             return []
         merged.insert(0, inside[0])
         stride *= entry.shape[inside[0]]
-        rows //= entry.shape[inside[0]]
+        size //= entry.shape[inside[0]]
     return merged
 
 

@@ -20,17 +20,12 @@ from regard.errors import BackendError
 from regard.watcher.capture.deferred import PendingSteps
 from regard.watcher.capture.masks import followed_masks, latest_masks
 from regard.watcher.capture.model_call import ModelCall, prove
-from regard.watcher.capture.modules import (
-    Forwards,
-    in_backward,
-    is_traced,
-    named_modules,
-)
+from regard.watcher.capture.modules import Forwards, in_backward, is_traced
 from regard.watcher.capture.numbering import CallRelation, LayerCall, LayerNumbering, is_cross
 from regard.watcher.capture.observation import OutputBuffer
 from regard.watcher.capture.runs import ForwardRun, LayerKey
 from regard.watcher.capture.segments import Segment, call_segments
-from regard.watcher.changes.intervention_call import attend_changed
+from regard.watcher.experiments.intervention_call import attend_changed
 from regard.watcher.options import Options
 
 if TYPE_CHECKING:
@@ -38,8 +33,8 @@ if TYPE_CHECKING:
 
     from regard.experiments.experiment import Experiment
     from regard.watcher.capture.recorder import Recorder
-    from regard.watcher.changes.intervention_call import ModelIntervention
-    from regard.watcher.changes.rerun import RunCapture
+    from regard.watcher.experiments.intervention_call import ModelIntervention
+    from regard.watcher.experiments.rerun import RunCapture
 
 
 LAYER_COUNT_NAMES = ("num_hidden_layers", "decoder_layers", "num_layers")
@@ -54,6 +49,7 @@ class InterfaceSource:
     """
 
     drops_padding = True
+    unrecorded: tuple[str, ...] = ()  # a model with attention besides is watched by its operators
 
     def __init__(self, model: Any, holder: Any, options: Options) -> None:
         self.model, self.holder, self.options = model, holder, options
@@ -62,7 +58,6 @@ class InterfaceSource:
         self.capture: RunCapture | None = None
         self.outcome: Experiment | None = None
         self.block: Any = None  # the ``Watching`` of the block, to run the model again
-        self.probe: Callable[[ModelCall, LayerKey, list[Segment]], None] | None = None
         self.forwards = Forwards(model, holder)
         self.numbering = LayerNumbering(model, self.forwards, options.watches)
         self.layers = _count_layers(model)
@@ -89,17 +84,6 @@ class InterfaceSource:
     @property
     def ran(self) -> bool:
         return self.forwards.count > 0
-
-    @property
-    def unrecorded(self) -> tuple[str, ...]:
-        """Paths of attention modules of torch, which do not attend through the interface."""
-        import torch
-
-        return tuple(
-            path
-            for path, module in named_modules(self.model)
-            if isinstance(module, torch.nn.MultiheadAttention)
-        )
 
     @property
     def ran_elsewhere(self) -> bool:
@@ -140,8 +124,6 @@ class InterfaceSource:
         layer_key, segments, recorder = layer_call.layer, call_segments(call), self.recorder
         if layer_call.relation is CallRelation.NEXT:
             segments = self._packed(layer_key, segments)
-        if self.probe is not None:
-            self.probe(call, layer_key, segments)
         run = self._run(layer_key, segments, call)
         proven = layer_key in self._proven
         if proven and self._can_defer(run, layer_key, call, segments):

@@ -407,7 +407,7 @@ class RunningModules:
         """
         for index, (module, shapes, _) in enumerate(self._running[:-4:-1]):
             if index == 0 or ATTENTION_NAME.search(type(module).__name__):
-                named = _second_text(module, *self._given(-1 - index))
+                named = _second_text(module, *self._given(-1 - index), (queries, keys))
                 if named is not None:
                     return named
             given = [shape for shape in shapes if len(shape) == 3]
@@ -467,7 +467,7 @@ class RunningModules:
             self._name_modules(module)
         if not self._running or not self.inside:
             self.forwards += id(module) in self._names
-        shapes = [tuple(getattr(x, "shape", ())) for x in arguments]
+        shapes = [() if getattr(x, "is_nested", True) else tuple(x.shape) for x in arguments]
         self._running.append((module, shapes, call))
 
     def _leave(self, module: Any, arguments: Any, output: Any) -> None:
@@ -510,10 +510,13 @@ SECOND_TEXT = re.compile("context|memory|encoder_(hidden|out)|key_value|^kv|cros
 ATTENTION_NAME = re.compile("att(n|en)", re.IGNORECASE)
 
 
-def _second_text(module: Any, positional: tuple[Any, ...], keywords: dict[str, Any]) -> bool | None:
+def _second_text(
+    module: Any, positional: tuple[Any, ...], keywords: dict[str, Any], sizes: tuple[int, int]
+) -> bool | None:
     """Whether a module was given vectors of another text, by the names of its arguments.
 
-    None where its forward has no argument of such a name.
+    None where its forward has no argument of such a name. Where as many queries and keys attend as
+    both texts have together, they were read as one.
     """
     from torch.nn import MultiheadAttention
 
@@ -522,9 +525,13 @@ def _second_text(module: Any, positional: tuple[Any, ...], keywords: dict[str, A
     second = [x for x in names[1:] if SECOND_TEXT.search(x)]
     if isinstance(module, MultiheadAttention):
         second = ["key"]
-    first = given.get(names[0]) if names else None
-    vectors = [given[x] for x in second if getattr(given.get(x), "ndim", 0) >= 2]
-    return any(x is not first for x in vectors) if second else None
+    if not second:
+        return None
+    first: Any = given.get(names[0])
+    others = [given[x] for x in second if getattr(given.get(x), "ndim", 0) >= 2]
+    others = [x for x in others if x is not first]
+    length = first.shape[-2] if getattr(first, "ndim", 0) >= 2 else 0
+    return any(sizes != (length + x.shape[-2],) * 2 for x in others)
 
 
 def _counts(ids_bt: Any) -> bool:

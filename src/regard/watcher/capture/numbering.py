@@ -12,6 +12,7 @@ import weakref
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from enum import Enum
+from itertools import zip_longest
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from regard.errors import BackendError
@@ -179,8 +180,10 @@ class LayerNumbering:
         """The layer, or where it is taken the next of its stack, or a part of another name."""
         taken = {other: key for (key, _), other in self._layers.items()}
         if layer in taken and not self._same_stack(id(module), taken[layer]):
-            own = self._names[id(module)].rsplit(".", 1)[-1]
-            layer = LayerKey(f"{layer.part} {own}", layer.layer)
+            own, other = (self._names[x].split(".") for x in (id(module), taken[layer]))
+            pairs = zip_longest(own, other)
+            name = next((x for x, y in pairs if x != y and x and not x.isdigit()), own[-1])
+            layer = LayerKey(f"{layer.part} {name}", layer.layer)
         if layer in taken:
             numbers = [other.layer for other in taken if other.part == layer.part]
             layer = LayerKey(layer.part, max(numbers) + 1)

@@ -23,7 +23,13 @@ from regard.textbook.options import with_defaults
 from regard.typing import Array
 from regard.watcher.capture.deferred import DeferredCheck, DeviceQueue, ShareCheck
 from regard.watcher.capture.model_call import ModelCall, rounding
-from regard.watcher.capture.records import LayerRecord, Pending, SentenceFacts
+from regard.watcher.capture.records import (
+    OWN_MEMORY_BYTES,
+    LayerRecord,
+    Pending,
+    SentenceFacts,
+    in_own_memory,
+)
 from regard.watcher.capture.segments import Segment
 from regard.watcher.layer import picked
 from regard.watcher.options import Options
@@ -100,7 +106,7 @@ def observe_part(
     query, key = engine_input(call.query)[rows], engine_input(call.key)[columns]
     value = engine_input(call.value)[columns] if with_output else key[..., :0]
     every = max(query.shape[-2], key.shape[-2])
-    blocks = options.map if first or not options.map else every
+    most = options.map_blocks(every) if first or not options.map else every
     late = first and not with_output and waits_for_map(call, segment, options, keep)
     if call.logsumexp is not None and not with_output:
         logsumexp = call.logsumexp[rows]
@@ -109,18 +115,19 @@ def observe_part(
             key,
             logsumexp,
             top=options.top,
-            map=blocks,
+            map=most,
             scale=call.scale,
             softcap=call.softcap,
             **segment.arguments,
         )
     arguments: dict[str, Any] = segment.arguments | {"scale": call.scale, "softcap": call.softcap}
     if not in_host_memory(call.query):
-        return observe(query, key, value, top=options.top, map=blocks, **arguments)
+        return observe(query, key, value, top=options.top, map=most, **arguments)
     # It is read before the model goes on, so it may share the model's memory.
-    requested = Requested(with_output, True, options.top, 0 if late else blocks, True, True)
+    requested = Requested(with_output, True, options.top, 0 if late else most, True, True)
     copy = late and shares_memory(call)
-    return observe_problem(prepare(query, key, value, copy=copy, **arguments), requested)
+    problem = prepare(query, key, value, copy=copy and not _is_large(query, key), **arguments)
+    return observe_problem(problem, requested)
 
 
 def take_facts(
@@ -213,6 +220,7 @@ def observe_weights(
     with np.errstate(divide="ignore"):
         scores = np.log(weights)
     query, key = (np.zeros((*weights.shape[:-2], n, 1), scores.dtype) for n in weights.shape[-2:])
+    every = max(weights.shape[-2:])
     return observe_from_logsumexp(
         query,
         key,
@@ -221,7 +229,7 @@ def observe_weights(
         offset=segment.arguments.get("offset"),
         scale=1.0,
         top=options.top,
-        map=options.map if first else options.map and max(weights.shape[-2:]),
+        map=options.map_blocks(every) if first else options.map and every,
     )
 
 
@@ -268,7 +276,11 @@ def pending_facts(
     """
     keys = slice(segment.column_start, segment.column_start + seen.keys)
     seen = without_output(seen)
-    late = LateMap(seen) if options.map and "map" not in seen.facts else None
+    late = None
+    if options.map and "map" not in seen.facts:
+        problem: Any = seen.parts[0]
+        large = _is_large(problem.query_hqd, problem.key_gkd)
+        late = LateMap(in_own_memory(seen) if large else seen)
     for index, sentence in enumerate(segment.sentences):
         ids = tokens[sentence]
         tokens_k = None if ids is None or len(ids) < keys.stop else ids[keys]
@@ -382,6 +394,10 @@ def waits_for_map(call: ModelCall, segment: Segment, options: Options, keep: boo
     short = 0 < max(segment.queries, segment.keys) <= options.map
     plain = "mask" not in segment.arguments and not (keep or options.spans)
     return short and plain and in_host_memory(call.query)
+
+
+def _is_large(query: Any, key: Any) -> bool:
+    return int(query.nbytes + key.nbytes) >= OWN_MEMORY_BYTES
 
 
 @dataclass(eq=False)
@@ -563,7 +579,8 @@ class StackedCalls:
         each = zip(*(layer.tensors for layer in layers), strict=True)
         # Copied, one layer too: a cache may be overwritten before the rest is computed.
         query, key, logsumexp = (torch.stack(x) for x in each)
-        requested = Requested(False, True, self.options.top, self.options.map, True, True)
+        most = self.options.map_blocks(max(query.shape[-2], key.shape[-2]))
+        requested = Requested(False, True, self.options.top, most, True, True)
         options = with_defaults(
             scale=call.scale, softcap=call.softcap, **layers[0].segment.arguments
         )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import weakref
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from math import prod
 from typing import TYPE_CHECKING, Any
@@ -15,7 +15,11 @@ from numpy.typing import NDArray
 
 from regard.engine.tensors import in_host_memory
 from regard.errors import BackendError
-from regard.watcher.capture.events import AttentionEvent, attention_events
+from regard.watcher.capture.events import (
+    AttentionEvent,
+    attention_events,
+    without_fast_path,
+)
 from regard.watcher.capture.handwritten import HandwrittenAttention
 from regard.watcher.capture.masks import MaskSpec, followed_masks, latest_masks
 from regard.watcher.capture.model_call import ModelCall
@@ -24,7 +28,7 @@ from regard.watcher.capture.numbering import is_cross
 from regard.watcher.capture.records import LayerRecord
 from regard.watcher.capture.runs import ForwardRun, LayerKey
 from regard.watcher.capture.segments import Segment, added_mask, call_segments, hides_whole_rows
-from regard.watcher.changes.program_call import ProgramCall, change_program
+from regard.watcher.experiments.program_call import ProgramCall, change_program
 from regard.watcher.options import Options
 
 if TYPE_CHECKING:
@@ -32,8 +36,8 @@ if TYPE_CHECKING:
 
     from regard.experiments.experiment import Experiment
     from regard.watcher.capture.recorder import Recorder
-    from regard.watcher.changes.intervention_call import ModelIntervention
-    from regard.watcher.changes.rerun import RunCapture
+    from regard.watcher.experiments.intervention_call import ModelIntervention
+    from regard.watcher.experiments.rerun import RunCapture
 
 
 HEAD_COUNT_NAMES = (
@@ -45,8 +49,10 @@ HEAD_COUNT_NAMES = (
     "heads",
     "nheads",
 )
-PARTS = {"encoder": "encoder", "decoder": "decoder", "vision": "vision", "visual": "vision",
-         "text": "text", "down": "down", "mid": "mid", "up": "up"}  # fmt: skip
+PARTS = {
+    "encoder": "encoder", "decoder": "decoder", "vision": "vision", "visual": "vision",
+    "language": "decoder", "text": "text", "down": "down", "mid": "mid", "up": "up",
+}  # fmt: skip
 CROSS_NAMES = frozenset({"multihead_attn", "attn2"})  # of nn.TransformerDecoder and of diffusers
 OUTSIDE = "program"  # the path of attention outside of all modules
 
@@ -83,8 +89,13 @@ class OperatorSource:
 
     @contextmanager
     def attached(self) -> Iterator[None]:
-        events = attention_events(self.take, self.modules.embedded, self.handwritten)
-        with followed_masks(), self.modules.attached(), events:
+        changes = getattr(self.block, "changes", ())
+        with ExitStack() as stack:
+            stack.enter_context(without_fast_path() if changes else nullcontext())
+            stack.enter_context(followed_masks())
+            stack.enter_context(self.modules.attached())
+            found = attention_events(self.take, self.modules.embedded, self.handwritten)
+            stack.enter_context(found)
             yield
 
     @property
@@ -128,7 +139,7 @@ class OperatorSource:
         call = as_call(event, self.modules)
         if 0 in (*call.query.shape[:3], call.key.shape[2]):
             return None
-        site = self._site()
+        site = self._site(event)
         heads = self._heads.add(call, self.modules)
         if heads is not None:
             if heads.number == 1:  # the first looked like a layer
@@ -141,7 +152,7 @@ class OperatorSource:
             if not heads.complete:
                 return None
             call, site = heads.joined(), (heads.path, 0)
-        layer_key = self._locate(site, call, event)
+        layer_key = self._locate(site, event)
         watched = self.options.watches(layer_key.layer)
         if site in self._refused or not (watched or self.intervention):
             return None
@@ -179,21 +190,22 @@ class OperatorSource:
             if layer_key is not None:
                 run.records.pop(layer_key, None)
 
-    def _site(self) -> tuple[str, int]:
+    def _site(self, event: AttentionEvent) -> tuple[str, int]:
         """The path of the innermost module, and how often it attended before in this forward."""
         if self._forward != self.modules.forwards:
             self._forward, self._decided = self.modules.forwards, False
             outside = self._numbers[OUTSIDE]  # calls outside of all modules go on counting
             self._numbers = Counter({OUTSIDE: outside})
         path = self.modules.path or _name(self.modules)
+        path = f"{path}.{event.inside}" if event.inside else path
         self._numbers[path] += 1
         return path, self._numbers[path] - 1
 
-    def _locate(self, site: tuple[str, int], call: ModelCall, event: AttentionEvent) -> LayerKey:
-        path, _ = site
+    def _locate(self, site: tuple[str, int], event: AttentionEvent) -> LayerKey:
         if site not in self._layers:
+            call = as_call(event, self.modules)
             two = self.modules.was_given_two(call.query.shape[2], call.key.shape[2])
-            part = part_name(path, call, event, from_two_texts=two)
+            part = part_name(site[0], call, event, from_two_texts=two)
             if part == "encoder" and self._continues(call):
                 part = "decoder"
             layer = sum(key.part == part for key in self._layers.values())
@@ -376,6 +388,8 @@ def by_sentence(weights: torch.Tensor, module: Any, sentences: int | None = None
     """
     leading, heads = tuple(weights.shape[:-2]), head_count(module)
     if len(leading) == 2:
+        if sentences is None and leading[0] == heads:
+            sentences = leading[1]
         return weights.transpose(0, 1) if leading[0] != sentences == leading[1] else weights
     if len(leading) < 2:
         number = prod(leading)
@@ -399,27 +413,31 @@ def head_count(module: Any) -> int | None:
 def part_name(
     path: str, call: ModelCall, event: AttentionEvent, *, from_two_texts: bool = False
 ) -> str:
-    """The part of a model that a path names; else 'decoder' where the first query sees one key."""
+    """The part of a model that a path names; else 'decoder' where no query sees a later key."""
     words = path.lower().split(".")
-    if is_cross(call.module, path) or CROSS_NAMES.intersection(words) or from_two_texts:
+    two = from_two_texts and not call.merged
+    if is_cross(call.module, path) or CROSS_NAMES.intersection(words) or two:
         return "cross"
+    if "text_decoder" in words:
+        return "decoder"
     for word in words:
         part = next((PARTS[x] for x in PARTS if word == x or word.startswith(f"{x}_")), None)
         if part is not None:
             return part
     if call.spec is not None and call.spec.band is not None:
         return "decoder" if call.spec.band[1] == 0 else "encoder"
-    return "decoder" if event.causal or sees_one_key(call) else "encoder"
+    return "decoder" if event.causal or is_ordered(call) else "encoder"
 
 
-def sees_one_key(call: ModelCall) -> bool:
-    """Whether the mask hides every key but the first from the first query."""
+def is_ordered(call: ModelCall) -> bool:
+    """Whether every later key is hidden from each query, and the queries are the last keys."""
     shown = call.mask if call.weights is None else call.weights > 0
-    if shown is None or call.query.shape[2] < 2 or call.key.shape[2] < 2:
+    queries, keys = call.query.shape[2], call.key.shape[2]
+    if shown is None or queries < 2 or tuple(shown.shape[-2:]) != (queries, keys):
         return False
-    later = shown[..., 0, 1:]
-    hidden = ~later if later.dtype == _bool() else later < -1e4
-    return bool(later.numel()) and bool(hidden.all())
+    hidden = ~shown if shown.dtype == _bool() else shown < -1e4
+    later = hidden.new_ones((queries, keys)).triu(keys - queries + 1)
+    return bool(later.any()) and bool((hidden | ~later).all())
 
 
 def _bool() -> Any:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
+import mmap
 from collections.abc import Callable, Mapping, Sequence
 from copy import copy
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, is_dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -158,6 +160,49 @@ class GrowingMap:
         return fewer, np.searchsorted(edges, fewer[:-1])
 
 
+OWN_MEMORY_BYTES = 2**18  # of a record: with less its facts stay where they were made
+
+
+def in_own_memory(tree: Any) -> Any:
+    """Dicts, lists, tuples and dataclasses with copies of their arrays, in pages of their own.
+
+    Arrays that stay, however small, lie between what a model frees after each layer, so that its
+    next vectors do not fit there again: 12 MB of facts cost 370 MB.
+    """
+    starts = [0]
+
+    def measured(array: Array) -> Array:
+        starts.append(starts[-1] + -(-array.nbytes // 64) * 64)
+        return array
+
+    def copied_array(array: Array) -> Array:
+        place = np.frombuffer(memory, array.dtype, array.size, next(positions))
+        copied = place.reshape(array.shape)
+        copied[...] = array
+        return copied
+
+    each_array(tree, measured)
+    memory, positions = mmap.mmap(-1, max(1, starts[-1])), iter(starts)
+    if hasattr(mmap, "MADV_HUGEPAGE"):
+        with contextlib.suppress(OSError):  # of a kernel without them
+            memory.madvise(mmap.MADV_HUGEPAGE)
+    return each_array(tree, copied_array)
+
+
+def each_array(tree: Any, change: Callable[[Array], Array]) -> Any:
+    """The same dicts, lists, tuples and dataclasses with every array changed."""
+    if isinstance(tree, np.ndarray):
+        return change(tree)
+    if isinstance(tree, dict):
+        return type(tree)({name: each_array(x, change) for name, x in tree.items()})
+    if type(tree) in (list, tuple):
+        return type(tree)(each_array(x, change) for x in tree)
+    if is_dataclass(tree) and not isinstance(tree, type):
+        values = {x.name: each_array(getattr(tree, x.name), change) for x in fields(tree)}
+        return replace(tree, **values)
+    return tree
+
+
 ROW_FACTS = ("logsumexp", "entropy", "top_weights", "top_keys")
 FIRST_WEIGHTS = "first_weights"  # of each query on the first key of the text, (h, q)
 
@@ -219,6 +264,7 @@ class LayerRecord:
     smallest_sum: float = 1.0  # of a row's weights
     nan_rows: int = 0  # rows of all heads whose weights are nan
     mixed: bool = False  # whether a linear layer mixes the heads' weights before the values
+    settled: bool = False  # whether the facts of the first call lie in memory of their own
 
     def note_sinks(self, smallest_sum: float) -> None:
         self.smallest_sum = min(self.smallest_sum, smallest_sum)
@@ -308,6 +354,18 @@ class LayerRecord:
             self.span_sums = new.span_sums + (0 if self.span_sums is None else self.span_sums)
         if new.problem is not None:
             self.query_keys.append(QueryKey(new.problem, new.row_start, new.column_start))
+        if self.nbytes >= OWN_MEMORY_BYTES and not self.settled:
+            self._settle()
+
+    def _settle(self) -> None:
+        """Move what was recorded so far, the first call, out of the heap."""
+        self.settled = True
+        short = self.keys <= np.iinfo(np.int16).max
+        keys = [x.astype(np.int16 if short else np.int32) for x in self.rows["top_keys"]]
+        self.rows["top_keys"] = keys
+        names = ("rows", "received_hk", "map", "distances", "measures", "span_sums")
+        for name, moved in in_own_memory({x: getattr(self, x) for x in names}).items():
+            setattr(self, name, moved)
 
     def _add_map(self, new: SentenceFacts) -> None:
         seen = new.seen
@@ -322,6 +380,8 @@ class LayerRecord:
         joined = {
             x: np.concatenate(a, axis=1) if len(a) > 1 else a[0] for x, a in self.rows.items() if a
         }
+        if "top_keys" in joined:
+            joined["top_keys"] = joined["top_keys"].astype(np.int64, copy=False)
         if self.received_hk is not None:
             joined["received"] = self.received_hk.astype(self.dtype)
         if self.map is not None:

@@ -50,8 +50,8 @@ class MemoryUse(NamedTuple):
             )
         rows = queries * (8 + 4 + 12 * options.top)  # log-sum-exp, entropy, best weights and keys
         columns = keys * 8 + (queries + keys) * 8  # received, distances
-        block_counts = (len(blocks(length, options.map)) - 1 for length in (queries, keys))
-        cells = prod(block_counts) if options.map else 0
+        most = options.map_blocks(max(queries, keys))
+        cells = prod(len(blocks(x, most)) - 1 for x in (queries, keys)) if most else 0
         width = call.query.shape[3]
         query_key = (queries * heads + keys * call.key.shape[1]) * width * 4 if keep else 0
         return cls(sentences * heads * (rows + columns + 4 * cells), sentences * query_key)

@@ -110,7 +110,7 @@ ANY_SIZE, ANY_INTEGER, NUMBER = range(2**63), range(-(2**62), 2**63), "a number"
 SIZES = [ANY_SIZE]
 # Lists have one kind of entries, and a dict with the key '*' one kind of values. '?' is optional.
 HEADER_FIELDS: dict[str, Any] = {
-    "sentences": ANY_SIZE,
+    "sentences": range(1, 2**63),
     "layers": [
         {
             "part": str,
@@ -151,7 +151,7 @@ HEADER_FIELDS: dict[str, Any] = {
     },
     "media?": {
         "layers?": {"*": SIZES},
-        "grids?": [{"size": SIZES, "others": [str], "first": ANY_INTEGER, "image": ANY_SIZE}],
+        "grids?": [{"size": SIZES, "others": [str], "first": ANY_INTEGER, "image": ANY_INTEGER}],
         "pictures?": [{"area": [NUMBER], "width": ANY_SIZE, "height": ANY_SIZE}],
         "sound?": {"*": {"seconds": NUMBER, "real": SIZES}},
     },
@@ -162,6 +162,8 @@ HEADER_FIELDS: dict[str, Any] = {
 def check_header_fields(header: dict[str, Any], path: Path) -> None:
     """Raise a FileError for the first field that is missing or of another kind than it must be."""
     problem = next(_misfits(header, HEADER_FIELDS, ""), None)
+    if problem is None and not header["layers"]:
+        problem = "must have at least one layer, got []"
     if problem is not None:
         raise FileError(
             f"{path} is damaged: its header {problem}. Make the file again with seen.save(...)."

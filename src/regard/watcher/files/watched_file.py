@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import fields
 from functools import cached_property, partial
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -95,6 +96,22 @@ def save(seen: Seen, path: Path, query_and_key: bool) -> None:
     header["media"] = media_header(seen, arrays)
     stored, header["packing"] = packed(arrays)
     write_file(path, header, stored)
+
+
+def content_of(seen: Seen) -> bytes:
+    """What ``save`` writes."""
+    with TemporaryDirectory() as folder:
+        save(seen, Path(folder) / "run.regard", query_and_key=True)
+        return (Path(folder) / "run.regard").read_bytes()
+
+
+def layers_from(content: bytes) -> StoredLayers:
+    """The layers of ``content_of``, in memory."""
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / "run.regard"
+        path.write_bytes(content)
+        header, arrays = mapped_arrays(path)
+        return StoredLayers(header, {x: np.asarray(array) for x, array in arrays.items()})
 
 
 def load_seen(path: Path, verify: bool | None = None) -> Seen:
@@ -258,10 +275,10 @@ class StoredLayers:
         if "profile.first" not in names:
             return None
 
-        def read() -> Profile:
-            return Profile(*(np.asarray(self.arrays[names[f"profile.{x}"]]) for x in PROFILE))
+        return StoredPart(partial(self._read_profile, names), self.arrays.path)
 
-        return StoredPart(read, self.arrays.path)
+    def _read_profile(self, names: dict[str, str]) -> Profile:
+        return Profile(*(np.asarray(self.arrays[names[f"profile.{x}"]]) for x in PROFILE))
 
     def _parts(self, prefix: str, names: dict[str, str]) -> tuple[ProblemLike, ...]:
         if prefix not in self.header["parts"]:
@@ -549,11 +566,11 @@ def media_header(seen: Seen, arrays: dict[str, Array]) -> dict[str, Any]:
     grids: list[ImageGrid] = []
     layers: dict[str, list[int]] = {}
     for key in seen.names:
-        for sentence in range(seen.sentences):
+        for sentence in [x for x in range(seen.sentences) if seen._source.has(key, x)]:
             own = _known_grids(seen, key, sentence)
             if own:
                 layers[f"{key.part}.{key.layer}.{sentence}"] = [_number(x, grids) for x in own]
-            if not own or "text" not in own[0].others:  # patches have no sentences
+            if not own or len({x.first for x in own}) > 1:  # patches have no sentences
                 break
     for number, grid in enumerate(grids):
         arrays[f"{GRID}{number}"] = grid.cells
@@ -619,7 +636,7 @@ def _pictures(seen: Seen, grids: list[ImageGrid], arrays: dict[str, Array]) -> l
                 f"picture {number} needs an image that the model was given, and none of that "
                 f"number was seen; where the grid is not known: {GRID_HINT} in seen.image."
             )
-        area, _ = framed.area_on(grid.size, seen._source.processor)
+        area, _ = framed.area_on(grid, seen._source.processor)
         small = framed.picture.small()
         arrays[f"{PICTURE}{number}"] = np.frombuffer(small.data, np.uint8)
         entries.append({"width": small.width, "height": small.height, "area": list(area)})

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from regard.arguments import named_arguments
 from regard.atomic_write import write_text
 from regard.display import TextDisplay
 from regard.errors import ArgumentError, NotAskedError
@@ -48,9 +49,10 @@ class HeadRow:
     def telling(self) -> float:
         """The largest share beyond chance of one thing that the head does.
 
-        Resting on the first token is left out, which most heads do that do nothing.
+        Resting on the first token and looking at oneself are left out: heads that do nothing do
+        that too.
         """
-        named = [x for x in MEASURES if x not in ("entropy", "first")]
+        named = [x for x in MEASURES if x not in ("entropy", "first", "itself")]
         return max(self.measured[name] - self.baseline[name] for name in named)
 
     def value(self, by: str) -> Any:
@@ -66,6 +68,7 @@ class HeadRow:
         return line | {"rests_on_share": rests.share, "label": self.label}
 
 
+@named_arguments
 @dataclass(frozen=True, repr=False)
 class HeadReport(TextDisplay):
     """All heads of all watched layers; ``print`` it for a table, ``sorted`` it by a measure.

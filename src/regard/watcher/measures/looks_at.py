@@ -41,12 +41,12 @@ class LookedAt(TextDisplay):
 
     def __str__(self) -> str:
         kind = "norm-weighted weights" if self.weighted else "weights"
-        lines = [f"{self.word!r} looks at (mean {kind} of all heads; even attention in brackets):"]
+        lines = [f"'{self.word}' looks at (mean {kind} of all heads; even attention in brackets):"]
         for one in self.tokens[:MAX_TOKENS_SHOWN]:
             part, layer, head = one.best
             lines.append(
                 f"  {percent(one.weight, decimals=1):>7} ({percent(one.even, decimals=1)})  "
-                f"{one.token!r} at {one.key}; most in {part} {layer}.{head}: "
+                f"'{one.token}' at {one.key}; most in {part} {layer}.{head}: "
                 f"{percent(one.best_weight, decimals=1)}"
             )
         if len(self.tokens) > MAX_TOKENS_SHOWN:

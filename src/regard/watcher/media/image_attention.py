@@ -1,13 +1,14 @@
 """Attention to an image: the weights of one row, or of a mean of rows, on the grid of its patches.
 
 ``seen.image(...)`` makes it; the weights are those of the observation, moved to their cells.
-Norm-weighted attention needs a second run with the same images.
+Norm-weighted attention needs a second run with the same images. In a diffusion model the patches
+look at the words (``word_pixels``).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,23 +16,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 from regard.atomic_write import write_bytes
-from regard.display import TextDisplay, render
-from regard.errors import ArgumentError, BackendError, NotAskedError
-from regard.experiments.selection import word_tokens
+from regard.display import TextDisplay, percent, render
+from regard.errors import ArgumentError, BackendError, NotAskedError, count
+from regard.experiments.selection import Numbers, word_tokens
 from regard.text.words import TokenizedText
 from regard.typing import Array
-from regard.watcher.capture.interface import InterfaceSource
 from regard.watcher.capture.runs import ForwardRun, LayerKey
-from regard.watcher.changes.rerun import SAME_RUN_TOLERANCE
-from regard.watcher.changes.text_sources import written_norms
+from regard.watcher.experiments.intervention_call import Probe, SentenceCall
+from regard.watcher.experiments.rerun import SAME_RUN_TOLERANCE
+from regard.watcher.experiments.text_sources import value_norms
 from regard.watcher.layer import LayerObservation
-from regard.watcher.media.image_grids import ImageGrid
+from regard.watcher.media.image_grids import ImageGrid, Size
 from regard.watcher.media.inputs import ENCODED, IMAGES, MediaCall
-from regard.watcher.media.picture_bytes import Area, PictureBytes
+from regard.watcher.media.picture_bytes import FULL_AREA, Area, FramedPicture, PictureBytes
+from regard.watcher.media.word_pixels import diffusion_call, finest, word_pictures
 
 if TYPE_CHECKING:
-    from regard.watcher.capture.model_call import ModelCall
-    from regard.watcher.capture.segments import Segment
     from regard.watcher.seen import LayerSource, Seen
 
 
@@ -55,11 +55,34 @@ class ImageAttention(TextDisplay):
     area: Area = (0.0, 0.0, 1.0, 1.0)
     what: str = "weights"
     notes: tuple[str, ...] = ()
+    word: str = ""  # that the patches look at, where they are not looked at themselves
+
+    @classmethod
+    def mean(cls, images: Sequence[ImageAttention]) -> ImageAttention:
+        """The mean of several runs."""
+        if not images:
+            raise ArgumentError("runs must be 'all' or numbers of runs, got none.")
+        first = images[0]
+        weights = np.mean([one.weights for one in images], axis=0)
+        others = {x: float(np.mean([one.others[x] for one in images])) for x in first.others}
+        title = f"{first.title}, mean of {count(len(images), 'run')}"
+        return replace(first, weights=weights, others=others, title=title)
 
     @property
     def total(self) -> float:
         """The weight on all patches of the image together."""
         return float(self.weights.sum())
+
+    @property
+    def summary(self) -> str:
+        """How much of a row is on the image, or of the image on a word."""
+        rows, columns = self.weights.shape
+        patches = f"{rows} x {columns} patches"
+        if self.word:
+            mean = percent(float(self.weights.mean()), 1)
+            return f"{patches} give '{self.word}' {mean} of their {self.what} on average."
+        others = "".join(f", {percent(x, 1)} on {name}" for name, x in self.others.items())
+        return f"{percent(self.total, 1)} of the row's {self.what} on {patches}{others}."
 
     def strongest(self, number: int = 8) -> list[tuple[int, int, float]]:
         """Rows, columns (from 0) and weights of the patches with the largest weights."""
@@ -80,6 +103,7 @@ class ImageAttention(TextDisplay):
             "others": dict(self.others),
             "area": list(self.area),
             "notes": list(self.notes),
+            "word": self.word,
         }
 
     def svg(self) -> str:
@@ -134,6 +158,11 @@ class RowChoice:
             window, row = grid.patch_query(self.patch)
             return f"patch {self.patch[0]}, {self.patch[1]}", [(window, np.array([row]))]
         if self.word is not None:
+            if _is_square(layer) and not {"text", "other tokens"}.intersection(grid.others):
+                raise ArgumentError(
+                    "word needs a layer that reads text and image, and the queries of "
+                    f"{layer.name} are patches: say patch=(row, column), or which part."
+                )
             return self._rows_of_word(layer)
         if self.query is not None:
             first, stop = self.query if isinstance(self.query, tuple) else _one(self.query, layer)
@@ -171,6 +200,8 @@ def _is_square(layer: LayerObservation) -> bool:
 
 
 def _usual_rows(layer: LayerObservation, grid: ImageGrid) -> tuple[str, list[WindowRows]]:
+    if layer.queries == 1:
+        return "its only query", [(0, np.array([0]))]
     if "text" in grid.others or not _is_square(layer):
         return "the last token", [(0, np.array([layer.queries - 1]))]
     if "class token" in grid.others:
@@ -213,14 +244,19 @@ class GridSums:
         cells = grid.rows * grid.columns
         return cls(grid, looks, mean_hx[:, :cells], mean_hx[:, cells:])
 
-    def attention(self, head: int | None) -> tuple[Array, Array]:
-        """Weights (rows, columns) and those on others, of one head or the mean of all."""
-        heads = len(self.weights_hx)
-        if head is not None and not 0 <= head < heads:
-            raise ArgumentError(f"head must be a number from 0 to {heads - 1}, got {head!r}.")
-        chosen = slice(None) if head is None else slice(head, head + 1)
-        weights = self.weights_hx[chosen].mean(axis=0).reshape(self.grid.size)
-        return weights, self.others_hn[chosen].mean(axis=0)
+    def attention(self, head: Numbers) -> tuple[Array, Array]:
+        """Weights (rows, columns) and those on others, of one head or the mean of several."""
+        weights = mean_of_heads(self.weights_hx, head).reshape(self.grid.size)
+        return weights, mean_of_heads(self.others_hn, head)
+
+
+def mean_of_heads(values_hx: Array, head: Numbers) -> Array:
+    """The values of one head, or their mean over some or all of them."""
+    heads = len(values_hx)
+    chosen = range(heads) if head is None else [head] if isinstance(head, int) else list(head)
+    if not chosen or not all(0 <= x < heads for x in chosen):
+        raise ArgumentError(f"head must be a number from 0 to {heads - 1}, got {head!r}.")
+    return np.asarray(values_hx[list(chosen)].mean(axis=0))
 
 
 def _rows(layer: LayerObservation, rows: NDArray[Any]) -> Array:
@@ -241,7 +277,7 @@ def _added(sums_hx: Array | None, weights_hk: Array, grid: ImageGrid, window: in
 
 
 def mean_of_layers(
-    sums: Sequence[tuple[LayerKey, GridSums]], head: int | None
+    sums: Sequence[tuple[LayerKey, GridSums]], head: Numbers
 ) -> tuple[Array, dict[str, float]]:
     """Weights on the grid and on other tokens, averaged over layers of the same grid."""
     sizes = {each.grid.size for _, each in sums}
@@ -257,6 +293,141 @@ def mean_of_layers(
     }
 
 
+WEIGHTED = {None: "weights", "norm": "norm-weighted weights"}
+
+
+@dataclass(frozen=True)
+class ImageRequest:
+    """The arguments of ``Seen.image``; ``looks`` are word, query, patch and when."""
+
+    picture: Any = field(repr=False)
+    layer: Numbers
+    head: Numbers
+    looks: tuple[str | int | None, Query | None, tuple[int, int] | None, str]
+    weighted: str | None
+    image: int
+    part: str | None
+    grid: Size | None
+    area: Area | None
+    prompt: tuple[int, int] | None
+
+    def __post_init__(self) -> None:
+        if self.weighted not in WEIGHTED:
+            raise ArgumentError(f"weighted must be 'norm' or None, got {self.weighted!r}.")
+
+    def keys(self, seen: Seen, part: str) -> list[LayerKey]:
+        """The layers of a part that were chosen."""
+        chosen = (self.layer,) if isinstance(self.layer, int) else self.layer
+        of_part = [key for key in seen.names if key.part == part]
+        keys = [key for key in of_part if chosen is None or key.layer in chosen]
+        if not keys:
+            numbers = ", ".join(str(key.layer) for key in of_part)
+            raise ArgumentError(
+                f"part and layer must be watched ones: {part!r} has layers {numbers or 'none'}."
+            )
+        return keys
+
+    def where(self, keys: Sequence[LayerKey]) -> str:
+        """Layers and heads in words."""
+        layers = str(keys[0])
+        if self.layer is None:
+            layers = f"{keys[0].part}, mean of {count(len(keys), 'layer')}"
+        elif not isinstance(self.layer, int):
+            layers = f"{keys[0].part} layers {', '.join(str(key.layer) for key in keys)}"
+        heads = "mean of all heads" if self.head is None else f"head {self.head}"
+        if isinstance(self.head, Sequence):
+            heads = f"mean of heads {', '.join(map(str, self.head))}"
+        return f"({layers}, {heads})"
+
+
+def image_attention(seen: Seen, request: ImageRequest) -> ImageAttention:
+    """Weights of a row on the patches of an image, or of the patches on a word of the prompt."""
+    if not seen.names:
+        raise NotAskedError(f"nothing was seen yet: {seen.advice}")
+    choice = RowChoice(*request.looks)
+    if choice.word is not None and _makes_image(seen, request):
+        return _on_word(seen, request, choice.word)
+    keys = request.keys(seen, request.part or _image_part(seen, request.grid))
+    layers = [(key, seen.image_grid(key, request.image, request.grid)) for key in keys]
+    norms = image_norms(seen, keys) if request.weighted == "norm" else None
+    sums = [
+        (key, GridSums.from_layer(seen._source, key, one, choice, norms)) for key, one in layers
+    ]
+    weights, others = mean_of_layers(sums, request.head)
+    title = f"Weights on image {request.image} of {sums[0][1].looks} {request.where(keys)}"
+    framed = _framed(seen, request, layers[0][1])
+    return ImageAttention(
+        weights, others, title, *framed[:2], WEIGHTED[request.weighted], framed[2]
+    )
+
+
+def _makes_image(seen: Seen, request: ImageRequest) -> bool:
+    """Whether queries are patches that look at words: a diffusion model, as far as is known."""
+    run = getattr(seen._source, "_run", None)
+    if request.prompt is not None or (run is not None and diffusion_call(run) is not None):
+        return True
+    part = request.part or ("cross" if "cross" in seen.parts else None)
+    if request.grid is None or part is None:
+        return False
+    layer = seen._source.layer(request.keys(seen, part)[0], seen._chosen)
+    return layer.keys < request.grid[0] * request.grid[1] <= layer.queries
+
+
+def _on_word(seen: Seen, request: ImageRequest, word: str | int) -> ImageAttention:
+    """What the patches of an image that is being made give to a word of its prompt."""
+    if request.weighted is not None:
+        raise ArgumentError("weighted must be None where patches look at a word, got 'norm'.")
+    part = request.part or ("cross" if "cross" in seen.parts else seen.parts[0])
+    keys = request.keys(seen, part)
+    run = getattr(seen._source, "_run", None)
+    call = None if run is None else diffusion_call(run)
+    chosen = word, request.grid, request.prompt
+    name, pictures = word_pictures(seen._source, keys, seen._chosen, call, chosen)
+    weights = finest([mean_of_heads(picture, request.head) for picture in pictures])
+    title = f"Weights of the image on '{name}' {request.where(keys)}"
+    grid = ImageGrid.from_cells((weights.shape[0], weights.shape[1]), [])
+    whole = replace(request, area=request.area or FULL_AREA)  # it makes the picture itself
+    picture, area, notes = _framed(seen, whole, grid)
+    return ImageAttention(weights, {}, title, picture, area, "weights", notes, name)
+
+
+def _framed(
+    seen: Seen, request: ImageRequest, grid: ImageGrid
+) -> tuple[PictureBytes | None, Area, tuple[str, ...]]:
+    pictures = seen._pictures or seen._source.pictures
+    if request.picture is not None:
+        framed = FramedPicture(PictureBytes.from_any(request.picture), request.area)
+    elif 0 <= grid.image < len(pictures):
+        framed = pictures[grid.image]
+    else:
+        return None, FULL_AREA, ()
+    return framed.picture, *framed.area_on(grid, seen._source.processor)
+
+
+def _image_part(seen: Seen, size: Size | None) -> str:
+    """The part that looks at images: the text's before that of the patches themselves."""
+    first: Exception | None = None
+    keys = {part: next(key for key in seen.names if key.part == part) for part in seen.parts}
+    sentence = seen._sentence or 0
+    rows = {part: seen._source.layer(key, sentence).queries for part, key in keys.items()}
+    texts = [part for part in seen.parts if part.split()[0] in ("decoder", "text")]
+
+    def order(part: str) -> int:
+        if part.split()[0] != "cross":
+            return 0 if part in texts else 1
+        # Of the text where it has its rows; else it pools patches, after the layers of those.
+        return 0 if rows[part] in [rows[x] for x in texts] else 2
+
+    for part in sorted(seen.parts, key=order):
+        try:
+            seen.image_grid(keys[part], 0, size)
+        except NotAskedError as error:
+            first = first or error
+        else:
+            return part
+    raise first or NotAskedError("no image was seen.")
+
+
 # Arguments of one step of a text; a run of all of it has none of them.
 STEP_ARGUMENTS = (
     "past_key_values", "position_ids", "cache_position", "logits_to_keep", "inputs_embeds",
@@ -264,27 +435,26 @@ STEP_ARGUMENTS = (
 )  # fmt: skip
 
 
-def value_norms(seen: Seen, layers: list[LayerKey]) -> Norms:
+def image_norms(seen: Seen, layers: list[LayerKey]) -> Norms:
     """|v_j W_O| of every key of some layers, from a second run that is compared with the first."""
     model = seen._model_recorder().model
     run = seen._source._run  # type: ignore[attr-defined]
     norms: dict[tuple[LayerKey, int], Array] = {}
 
-    def note(call: ModelCall, layer: LayerKey, segments: list[Segment]) -> None:
-        norms_bhk = written_norms(call, layer).cpu().numpy().astype(np.float64)
-        for segment in segments:
-            for sentence in segment.sentences:
-                own_hk = norms_bhk[sentence, :, segment.columns]
-                before_hk = norms.get((layer, sentence), own_hk[:, :0])
-                norms[layer, sentence] = np.concatenate([before_hk, own_hk], axis=-1)
+    def look(call: SentenceCall) -> None:
+        own_hk = value_norms(call).cpu().numpy().astype(np.float64)[:, call.columns]
+        before_hk = norms.get((call.key, call.row), own_hk[:, :0])  # of an image packed before it
+        norms[call.key, call.row] = np.concatenate([before_hk, own_hk], axis=-1)
 
-    again = _second_run(model, run, {key.layer for key in layers}, note)
+    again = _second_run(model, run, {key.layer for key in layers}, look)
     for key in layers:
         _check_same(seen, again, key)
     return lambda layer, sentence: norms[layer, sentence]
 
 
-def _second_run(model: Any, run: ForwardRun, layers: set[int], note: Any) -> Seen:
+def _second_run(
+    model: Any, run: ForwardRun, layers: set[int], look: Callable[[SentenceCall], None]
+) -> Seen:
     import torch
 
     from regard.watcher.watch import watch
@@ -293,14 +463,8 @@ def _second_run(model: Any, run: ForwardRun, layers: set[int], note: Any) -> See
         raise NotAskedError("a second run needs the images of the first, and none were given.")
     call = max(run.media, key=lambda x: sum(1 for _ in x.module.modules()))
     arguments = _arguments(call, run)
-    with torch.no_grad(), watch(model, layers=sorted(layers), top=0, map=0) as again:
-        source = again._model_recorder()
-        if not isinstance(source, InterfaceSource):
-            raise BackendError(
-                "weighted='norm' needs a model that attends through the attention interface of "
-                "transformers: its values are not known otherwise."
-            )
-        source.probe = note
+    block = watch(model, layers=sorted(layers), top=0, map=0).changed(Probe(look))
+    with torch.no_grad(), block as again:
         call.module(**arguments)
     return again
 

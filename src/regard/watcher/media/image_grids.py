@@ -33,6 +33,8 @@ PREFIX_TOKENS = {"cls_token": "class token", "class_embedding": "class token",
           "dist_token": "distillation token",
           "register_tokens": "registers", "reg_token": "registers"}  # fmt: skip
 PATCH_TOKENS = ("llava", "vipllava", "paligemma")
+IN_TILES = ("idefics3", "smolvlm")  # a large picture is cut into tiles, and shown as a whole after
+ASPECT_RATIOS = "aspect_ratio_ids"  # of Llama 3.2, whose pictures are tiles side by side
 GRID_THW = "image_grid_thw"
 GRID_HINT = "say it: grid=(rows, columns)"
 
@@ -44,7 +46,8 @@ class ImageGrid:
     ``cells`` (windows, keys) is the cell of each key, counted along the rows from 0; negative
     numbers are tokens that are no patch of this image, -1 the first of ``others``, and so on.
     ``first`` is the sentence of the layer that the first window belongs to: a model with windows
-    (Swin) has a sentence for each, any other has one.
+    (Swin) has a sentence for each, any other has one. ``image`` is the number of the picture, -1
+    where it is a part of one; ``tiles`` are rows and columns of tiles that one was cut into.
     """
 
     rows: int
@@ -53,10 +56,11 @@ class ImageGrid:
     others: tuple[str, ...] = ()
     first: int = 0
     image: int = 0
+    tiles: Size = (1, 1)
 
     @classmethod
     def from_cells(
-        cls, size: Size, cells: Any, others: Sequence[str] = (), **where: int
+        cls, size: Size, cells: Any, others: Sequence[str] = (), **where: Any
     ) -> ImageGrid:
         """A grid of cells, one row of them where there is one window."""
         return cls(*size, np.atleast_2d(np.asarray(cells, np.int32)), tuple(others), **where)
@@ -78,15 +82,26 @@ class ImageGrid:
 
 
 class TokenGrid(NamedTuple):
-    """The tokens of one image in a text: rows, columns, and tokens before the patches."""
+    """The tokens of one image in a text: rows, columns, and tokens before the patches.
+
+    They come along the rows, or tile by tile, of ``tile`` x ``tile`` tokens each. ``picture`` is
+    the number of its picture, where one is shown in several ways.
+    """
 
     rows: int
     columns: int
     prefix: int = 0
+    tile: int = 0
+    picture: int | None = None
 
     @property
     def tokens(self) -> int:
         return self.prefix + self.rows * self.columns
+
+    @property
+    def cells(self) -> NDArray[np.int64]:
+        size = self.rows, self.columns
+        return merged_order(size, self.tile) if self.tile else np.arange(self.rows * self.columns)
 
 
 def image_grids(
@@ -97,9 +112,11 @@ def image_grids(
     calls = [call for call in run.media if call.shape(IMAGES)]
     records = run.records[layer_key]
     if layer_key.part.split()[0] == "cross":
-        return _encoder_grids(source, layer_key, size)
+        return _encoder_grids(source, layer_key, sentence, size)
     ids = _token_ids(run, layer_key.part, sentence)
     config = _text_config(source.recorder.media.model)
+    if ids is not None and any(call.has(ASPECT_RATIOS) for call in calls):
+        raise NotAskedError(f"{layer_key} saw no image: the cross-attention of this model does.")
     if ids is not None and config is not None and (calls or size):
         return _text_grids(run, config, calls, layer_key, sentence, size)
     if size is not None:
@@ -127,6 +144,10 @@ def vision_grids(
     keys = [record.keys for record in records]
     if call.has(GRID_THW):
         return qwen_grids(call, keys[0])
+    if call.has(ASPECT_RATIOS):
+        ratios = call.arguments[ASPECT_RATIOS].flatten().tolist()
+        each = [_tiles_of(call, [ratio], keys[0])[0] for ratio in ratios]
+        return tuple(replace(x, first=at, image=at) for at, x in enumerate(each))
     windows = swin_grids(call, root, path, keys)
     return windows or _patch_grids(layer_key, call, keys)
 
@@ -148,8 +169,10 @@ def _patch_grids(
     names = [name for name, _ in prefix]
     head = np.repeat(-1 - np.arange(len(prefix)), [number for _, number in prefix])
     cells = np.concatenate([head, np.arange(size[0] * size[1])])
+    tiles = getattr(call.config, "model_type", "").startswith(IN_TILES)
     return tuple(
-        ImageGrid.from_cells(size, cells, names, first=at, image=at) for at in range(len(keys))
+        ImageGrid.from_cells(size, cells, names, first=at, image=-1 if tiles else at)
+        for at in range(len(keys))
     )
 
 
@@ -187,25 +210,59 @@ def last_keys(size: Size, keys: int, sentence: int) -> ImageGrid:
 
 
 def _encoder_grids(
-    source: LiveLayers, layer_key: LayerKey, size: Size | None
+    source: LiveLayers, layer_key: LayerKey, sentence: int, size: Size | None
 ) -> tuple[ImageGrid, ...]:
     """Cross-attention looks at what the encoder made of the same patches."""
     keys = source._run.records[layer_key][0].keys
+    tiled = next((call for call in source._run.media if call.has(ASPECT_RATIOS)), None)
+    if tiled is not None:
+        ratios = tiled.arguments[ASPECT_RATIOS][sentence].tolist()
+        return tuple(replace(x, first=sentence) for x in _tiles_of(tiled, ratios, keys))
     for other in source.layer_keys:
-        if other.part == "encoder" and source._run.records[other][0].keys == keys:
+        encodes = other.part.split()[0] in ("encoder", "vision")
+        if encodes and source._run.records[other][0].keys == keys:
             return image_grids(source, other, 0, size)
     raise ArgumentError(
         f"the grid of {layer_key} is not known: no layer of an encoder has its {keys} keys."
     )
 
 
+def _tiles_of(call: MediaCall, ratios: Sequence[int], keys: int) -> tuple[ImageGrid, ...]:
+    """Pictures of Llama 3.2: so many tiles, each a class token, its patches, and padding.
+
+    ``ratios`` are the numbers of the shapes of pictures, from 1 in the order of the config.
+    """
+    config = vision_config(call.config)
+    side = patch_counts(call)
+    assert side is not None  # its config has a size of patches
+    tiles, patches = int(config.max_num_tiles), side[0] * side[1]
+    each = keys // (len(ratios) * tiles)
+    grids = []
+    for number, ratio in enumerate(ratios):
+        down, across = config.supported_aspect_ratios[max(ratio, 1) - 1]
+        size = down * side[0], across * side[1]
+        cells = np.full((len(ratios), tiles, each), -2)
+        cells[number], cells[number, :, 0] = -3, -1
+        used = merged_order(size, side[0]).reshape(-1, patches)
+        cells[number, : len(used), 1 : patches + 1] = used
+        others = ("class token", "other images", "padding")
+        where = {"image": number, "tiles": (down, across)}
+        grids.append(ImageGrid.from_cells(size, cells.reshape(-1), others, **where))
+    return tuple(grids)
+
+
 def token_grids(
-    config: Any, calls: Sequence[MediaCall], layer_key: LayerKey, size: Size | None, total: int
+    config: Any,
+    calls: Sequence[MediaCall],
+    layer_key: LayerKey,
+    size: Size | None,
+    ids_s: Sequence[NDArray[Any]],
 ) -> list[TokenGrid]:
-    """The tokens of every image of a text, of ``total`` image tokens together.
+    """The tokens of every image of the sentences with these ids.
 
     ``config`` is the model's, ``calls`` are those of its encoder of images.
     """
+    total = sum(int((ids == _image_token(config)).sum()) for ids in ids_s)
     if size is not None:
         return [TokenGrid(*size)] * max(1, total // (size[0] * size[1]))
     thw = next((call for call in calls if call.has(GRID_THW)), None)
@@ -216,6 +273,8 @@ def token_grids(
     if config.model_type in PATCH_TOKENS and patches is not None and len(shape) == 4:
         full = getattr(config, "vision_feature_select_strategy", "") == "full"
         return [TokenGrid(*patches, int(full))] * shape[0]
+    if config.model_type in IN_TILES and patches is not None:
+        return _cut_pictures(ids_s, _image_token(config), patches[0] // config.scale_factor)
     side = isqrt(getattr(config, "mm_tokens_per_image", 0))
     if config.model_type == "gemma3" and side * side == config.mm_tokens_per_image:
         return [TokenGrid(side, side)] * max(1, total // (side * side))
@@ -223,6 +282,31 @@ def token_grids(
         f"the grid of {layer_key} is not known: the config of a model of type "
         f"{config.model_type!r} does not say how it puts an image into {total} tokens: {GRID_HINT}."
     )
+
+
+def _cut_pictures(ids_s: Sequence[NDArray[Any]], token: int | None, side: int) -> list[TokenGrid]:
+    """Pictures that were cut into tiles of ``side`` x ``side`` tokens, and each as a whole.
+
+    Before a tile stand two tokens, and one more where a row of tiles begins; the last one says
+    which tile it is, or that it is the whole picture, which every picture ends with.
+    """
+    grids: list[TokenGrid] = []
+    pictures = 0
+    for ids in ids_s:
+        starts = np.flatnonzero(ids == token)[:: side * side].tolist()
+        tiles: list[int] = []
+        for start in starts:
+            if ids[start - 1] != ids[starts[-1] - 1]:
+                tiles.append(start)
+                continue
+            if tiles:
+                in_line = np.diff(tiles) == side * side + 2
+                across = len(tiles) if in_line.all() else int(np.argmin(in_line)) + 1
+                size = len(tiles) // across * side, across * side
+                grids.append(TokenGrid(*size, tile=side, picture=pictures))
+            grids.append(TokenGrid(side, side, picture=pictures))
+            pictures, tiles = pictures + 1, []
+    return grids
 
 
 def _text_grids(
@@ -234,10 +318,10 @@ def _text_grids(
     size: Size | None,
 ) -> tuple[ImageGrid, ...]:
     """The images of one text: as many of its image tokens as each has, in the order of images."""
-    token = _image_token(config)
-    at_s = [np.flatnonzero(ids == token) for ids in run.tokens[layer_key.part] if ids is not None]
+    ids_s = [ids for ids in run.tokens[layer_key.part] if ids is not None]
+    at_s = [np.flatnonzero(ids == _image_token(config)) for ids in ids_s]
     total = sum(map(len, at_s))
-    tokens = token_grids(config, calls, layer_key, size, total)
+    tokens = token_grids(config, calls, layer_key, size, ids_s)
     if sum(x.tokens for x in tokens) != total:
         raise ArgumentError(
             f"the grid of {layer_key} is not known: there are {total} image tokens, and "
@@ -249,8 +333,9 @@ def _text_grids(
     for number, (grid, end) in enumerate(zip(tokens, ends, strict=True)):
         own = at_s[sentence][max(0, end - grid.tokens - start) : max(0, end - start)]
         if len(own) == grid.tokens:
-            grids.append(_text_grid(grid, own, at_s[sentence], keys, sentence))
-            grids[-1] = replace(grids[-1], image=number)
+            picture = number if grid.picture is None else grid.picture
+            made = _text_grid(grid, own, at_s[sentence], keys, sentence)
+            grids.append(replace(made, image=picture))
     if not grids:
         raise NotAskedError(f"sentence {sentence} has no image.")
     return tuple(grids)
@@ -262,7 +347,7 @@ def _text_grid(
     cells = np.full(keys, -1)
     cells[images] = -2
     cells[own[: grid.prefix]] = -3
-    cells[own[grid.prefix :]] = np.arange(grid.rows * grid.columns)
+    cells[own[grid.prefix :]] = grid.cells
     others = ("text", "other images", "class token")
     return ImageGrid.from_cells(grid[:2], cells, others, first=sentence)
 

@@ -18,6 +18,9 @@ if TYPE_CHECKING:
 
 IMAGES = ("pixel_values", "pixels", "images")
 SOUND = ("input_features", "input_values")
+# Of diffusion models: the image as it is made, (b, channels, rows, columns), or where each of its
+# patches stands; the prompt comes as vectors.
+LATENTS, PATCH_POSITIONS, PROMPT = ("sample", "hidden_states"), "img_ids", "encoder_hidden_states"
 ARGUMENTS_NOT_KEPT = ("past_key_values", "mm_encoder_outputs", "encoder_outputs")
 ENCODED = "mm_encoder_outputs"  # of generate, which runs the encoder of images before the model
 
@@ -43,6 +46,13 @@ class MediaCall:
     def has(self, *names: str) -> bool:
         return any(self.arguments.get(name) is not None for name in names)
 
+    @property
+    def diffuses(self) -> bool:
+        """Whether the module makes an image from a prompt."""
+        shape = self.shape(LATENTS)
+        latents = shape is not None and len(shape) == 4
+        return self.has(PROMPT) and (latents or self.has(PATCH_POSITIONS))
+
     def contains(self, module: Any) -> bool:
         return any(other is module for other in self.module.modules())
 
@@ -66,7 +76,7 @@ class MediaInputs:
         if is_traced() or threading.get_ident() != self._thread or not self._runs:
             return
         call = MediaCall(module, _named(module, arguments, keywords))
-        if call.has(*IMAGES, *SOUND, ENCODED):
+        if call.has(*IMAGES, *SOUND, ENCODED) or (module is self.model and call.diffuses):
             # A cache, or what the encoder made, would stay in memory as long as the run.
             light = {
                 name: x for name, x in call.arguments.items() if name not in ARGUMENTS_NOT_KEPT

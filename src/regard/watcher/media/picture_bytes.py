@@ -9,12 +9,15 @@ import struct
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from regard.errors import ArgumentError, BackendError, FileError
 from regard.png import encode_png
+
+if TYPE_CHECKING:
+    from regard.watcher.media.image_grids import ImageGrid
 
 PNG, JPEG = b"\x89PNG\r\n\x1a\n", b"\xff\xd8\xff"
 MAX_STORED_PIXELS = 768  # of the longer side of a picture that is stored in a file
@@ -196,6 +199,22 @@ def _resized(size: Mapping[str, int], width: int, height: int) -> tuple[int, int
     return max(1, int(width * scale)), max(1, int(height * scale))
 
 
+def tiled_area(processor: Any, tiles: tuple[int, int], width: int, height: int) -> Area:
+    """The area of a canvas of tiles, in which a picture stands at the top left.
+
+    It is made larger only where it is smaller than one tile. What is padded lies outside of 1.
+    """
+    image = getattr(processor, "image_processor", processor)
+    tile = _sides(getattr(image, "size", None)) or {}
+    if "height" not in tile:
+        return FULL_AREA
+    rows, columns = tiles
+    canvas = columns * tile.get("width", tile["height"]), rows * tile["height"]
+    pairs = zip((width, height), canvas, (columns, rows), strict=True)
+    scale = min(min(max(side, whole / number), whole) / side for side, whole, number in pairs)
+    return 0.0, 0.0, canvas[0] / (width * scale), canvas[1] / (height * scale)
+
+
 UNCROPPED_NOTE = (
     "No processor was given, so the grid is laid over all of the picture: where the model's "
     "processor crops, give it to watch, as in watch(model, processor=processor)."
@@ -209,14 +228,17 @@ class FramedPicture:
     picture: PictureBytes
     area: Area | None = None
 
-    def area_on(self, size: tuple[int, int], processor: Any) -> tuple[Area, tuple[str, ...]]:
+    def area_on(self, grid: ImageGrid, processor: Any) -> tuple[Area, tuple[str, ...]]:
         """The part of the picture under a grid, and what is to be said about it."""
         if self.area is not None:
             return self.area, ()
         width, height = self.picture.width, self.picture.height
+        image = getattr(processor, "image_processor", processor)
+        if hasattr(image, "max_image_tiles"):
+            return tiled_area(processor, grid.tiles, width, height), ()
         if processor is not None:
             return processed_area(processor, width, height), ()
-        rows, columns = size
+        rows, columns = grid.size
         # Sizes are rounded to whole patches: one more or less is the same shape.
         if abs(width * rows - height * columns) > max(width, height):
             raise ArgumentError(

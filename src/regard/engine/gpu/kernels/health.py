@@ -57,7 +57,8 @@ def health_kernel(
     Equals ``regard.monitoring.health.sums_in_chunks``: with ``weights`` those of
     ``textbook.attend``, the sums over queries of the entropy, of its share of log(visible keys), of
     the largest weight, of the weight on the first key, on the query itself and on the key before
-    it, of exp(entropy) and of the query's norm; the largest score and the smallest entropy.
+    it, of exp(entropy) and of the query's norm; the largest score, and the smallest entropy of
+    queries that see several keys.
     """
     program, head = tl.program_id(0), tl.program_id(1).to(tl.int64)
     sentence, h = head // call.heads, head % call.heads
@@ -132,7 +133,7 @@ def health_kernel(
     tl.store(sums_ptr + 8, tl.sum(tl.where(live, tl.exp(entropy), 0.0)))
     tl.store(sums_ptr + 9, tl.sum(tl.where(live, norm, 0.0)))
     tl.store(sums_ptr + 10, tl.max(score))
-    tl.store(sums_ptr + 11, tl.max(tl.where(live, -entropy, float("-inf"))))
+    tl.store(sums_ptr + 11, tl.max(tl.where(several, -entropy, float("-inf"))))
 
 
 @triton.jit

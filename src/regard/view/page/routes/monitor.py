@@ -9,7 +9,7 @@ import numpy as np
 
 from regard.errors import ArgumentError
 from regard.monitoring.folder import History, finite_or_none
-from regard.monitoring.health import MEASURES
+from regard.monitoring.health import ADVICE, MEASURES
 from regard.typing import Array
 from regard.view.page.answers import (
     Answer,
@@ -20,7 +20,6 @@ from regard.view.page.answers import (
     json_answer,
     numbers,
 )
-from regard.view.page.maps import bounded_integer
 
 MAX_OBSERVATIONS = 500  # columns of the picture
 MAX_LOSSES = 2000
@@ -30,10 +29,8 @@ def answers(sources: Sources) -> AnswerTable:
     """about and measure of the folders that the command line named; they may still grow."""
 
     def history(fields: Fields) -> History:
-        index = bounded_integer(
-            "training", fields.get("training", 0), 0, len(sources.trainings) - 1
-        )
-        return History.load(sources.trainings[index])
+        named = {"training": 0, **fields}
+        return History.load(sources.trainings[sources.index(named, "training")])
 
     def about(fields: Fields, stop: Stop) -> Answer:
         return json_answer(training_about(history(fields)))
@@ -70,6 +67,7 @@ def training_about(history: History) -> dict[str, Any]:
         "name": history.folder,
         "layers": layers,
         "measures": {name: MEASURES.get(name, name) for name in about.measures},
+        "advice": {name: ADVICE.get(name, "") for name in about.measures},
         "every": about.every,
         "rows": about.rows,
         "probe": about.probe,
@@ -82,4 +80,5 @@ def training_about(history: History) -> dict[str, Any]:
             "values": finite_or_none(history.losses[at]),
         },
         "alerts": alerts,
+        "damaged": history.damaged,
     }

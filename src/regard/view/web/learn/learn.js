@@ -63,6 +63,7 @@ export async function showLearn(root, state, source) {
       element("h1", { class: "only-read" }, "How attention works"),
       course.contents,
       course.section,
+      source.practice?.(),
       teachersPage(),
     ),
     printed,

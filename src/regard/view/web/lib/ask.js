@@ -5,24 +5,27 @@
 import { isAborted } from "./dom.js";
 
 /**
- * An ask whose requests are carried by `send`; it throws an Error with the sentence that came in
- * place of an answer.
+ * An ask whose requests are carried by `send`.
  *
  * @param {(path: string, body: string, signal?: AbortSignal) => Promise<Response>} send
  * @returns {Ask}
  */
 export function askThrough(send) {
-  return async (path, fields, { signal } = {}) => {
-    const response = await send(path, JSON.stringify(fields), signal);
-    if (response.ok) return response;
-    let sentence = `The explorer answered ${response.status}.`;
-    try {
-      sentence = (await response.json()).error || sentence;
-    } catch {
-      /* no sentence came */
-    }
-    throw new Error(sentence);
-  };
+  return async (path, fields, { signal } = {}) =>
+    accepted(await send(path, JSON.stringify(fields), signal));
+}
+
+// The response, or an Error with the sentence that came in its place.
+/** @param {Response} response */
+export async function accepted(response) {
+  if (response.ok) return response;
+  let sentence = `The explorer answered ${response.status}.`;
+  try {
+    sentence = (await response.json()).error || sentence;
+  } catch {
+    /* no sentence came */
+  }
+  throw new Error(sentence);
 }
 
 /** Ask the server that this page came from. */

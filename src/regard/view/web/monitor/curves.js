@@ -118,6 +118,22 @@ export function curvePicture(steps, values, { limit, marks, name }) {
   );
 }
 
+// The steps of some columns below the picture of heads.
+/** @param {number[]} steps @param {number} left @param {number} width */
+export function stepPicture(steps, left, width) {
+  const number = Math.min(steps.length, Math.max(2, Math.floor(width / 160)));
+  const places = Array.from({ length: number }, (_, at) =>
+    Math.round((at / Math.max(1, number - 1)) * (steps.length - 1)),
+  );
+  return svgElement(
+    "svg",
+    { class: "training-steps", width: left + width, height: 20, "aria-hidden": true },
+    places.map((at) =>
+      curveLabel(left + ((at + 0.5) / steps.length) * width, 14, "middle", `step ${steps[at]}`),
+    ),
+  );
+}
+
 // The loss above the picture of heads, over the same steps; nothing where none was logged.
 /**
  * @param {TrainingAbout} about

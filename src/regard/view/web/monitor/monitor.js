@@ -4,7 +4,7 @@
 import { readNumbers } from "../lib/api.js";
 import { announce, element, labelled, pageElement, problem, replace } from "../lib/dom.js";
 import { colours, sized } from "../lib/draw.js";
-import { curvePicture, lossPicture, stepPlace } from "./curves.js";
+import { curvePicture, lossPicture, stepPicture, stepPlace } from "./curves.js";
 
 const REFRESH_MS = 2000;
 const LABEL_WIDTH = 96;
@@ -20,15 +20,16 @@ export async function showTraining(root, state, source) {
   const slots = {
     about: element("div", { class: "training-about" }),
     controls: element("div", { class: "training-controls" }),
-    scale: element("p", { class: "quiet small" }),
+    scale: element("p", { class: "training-scale" }),
     loss: element("div", null),
+    steps: element("div", null),
     head: element("section", { class: "training-head", "aria-live": "polite" }),
     alerts: element("section", { class: "training-alerts" }),
   };
   root.append(
     slots.about,
     slots.controls,
-    element("div", { class: "training-wide" }, slots.loss, picture),
+    element("div", { class: "training-wide" }, slots.loss, picture, slots.steps),
     slots.scale,
     slots.head,
     slots.alerts,
@@ -59,6 +60,7 @@ export async function showTraining(root, state, source) {
     const range = drawMeasure(picture, about, measure, chosen(), pictureWidth(root));
     replace(slots.scale, scaleText(about, measure, range));
     replace(slots.loss, lossPicture(about, measure.steps, LABEL_WIDTH, pictureWidth(root)));
+    replace(slots.steps, stepPicture(measure.steps, LABEL_WIDTH, pictureWidth(root)));
     drawHead(slots.head, about, measure, heads()[chosen()], chosen());
     drawAlerts(slots.alerts, about, (alert) =>
       choose(heads().findIndex((head) => isSame(head, alert))),
@@ -77,7 +79,11 @@ export async function showTraining(root, state, source) {
       "select",
       { id: "training-measure", on: { change: () => state.set({ measure: select.value }) } },
       Object.keys(about.measures).map((one) =>
-        element("option", { value: one, selected: one === name() }, one),
+        element(
+          "option",
+          { value: one, selected: one === name() },
+          `${one}: ${about.measures[one]}`,
+        ),
       ),
     );
     /** @type {HTMLSelectElement} */
@@ -91,6 +97,9 @@ export async function showTraining(root, state, source) {
     replace(slots.controls, labelled("Measure", select), labelled("Head", head));
   }
 
+  picture.addEventListener("mousemove", (event) => {
+    if (measure) picture.title = cellText(picture, event, about, measure, heads());
+  });
   picture.addEventListener("click", (event) => choose(rowAt(picture, event, about)));
   picture.addEventListener("keydown", (event) => {
     const move = { ArrowDown: 1, ArrowUp: -1 }[event.key];
@@ -163,6 +172,24 @@ function rowAt(canvas, event, about) {
   return Math.max(0, Math.min(rows - 1, Math.floor(down / rowHeight(about))));
 }
 
+/**
+ * @param {HTMLCanvasElement} canvas
+ * @param {MouseEvent} event
+ * @param {TrainingAbout} about
+ * @param {TrainingMeasure} measure
+ * @param {HeadNumbers[]} heads
+ */
+function cellText(canvas, event, about, measure, heads) {
+  const head = rowAt(canvas, event, about);
+  const box = canvas.getBoundingClientRect();
+  const share = (event.clientX - box.left - LABEL_WIDTH) / (box.width - LABEL_WIDTH);
+  const at = Math.min(measure.steps.length - 1, Math.floor(share * measure.steps.length));
+  if (at < 0) return headTitle(heads[head]);
+  const value = measure.values[at * measure.heads + head];
+  const number = Number.isFinite(value) ? value.toPrecision(4) : "not known";
+  return `${headTitle(heads[head])}, step ${measure.steps[at]}: ${measure.name} ${number}`;
+}
+
 /** @param {HTMLElement} slot @param {TrainingAbout} about */
 function drawAbout(slot, about) {
   const rows = about.rows === null ? "" : `, ${about.rows} sampled queries of each sentence`;
@@ -175,7 +202,8 @@ function drawAbout(slot, about) {
       "p",
       { class: "quiet" },
       `${about.layers.length} layers, ${about.observations} ${what}${left}, one every ` +
-        `${about.every} steps${rows}; last step ${about.last ?? "–"}.`,
+        `${about.every} steps${rows}; last step ${about.last ?? "–"}.` +
+        (about.damaged ? ` Left out: ${about.damaged} damaged records.` : ""),
     ),
   );
 }
@@ -240,11 +268,16 @@ function drawMeasure(canvas, about, measure, chosen, width) {
 /** @param {TrainingAbout} about @param {TrainingMeasure} measure @param {number[]} range */
 function scaleText(about, measure, [low, high]) {
   if (!Number.isFinite(low)) return `${measure.name} was not seen in this training.`;
-  return (
-    `${measure.name}: ${about.measures[measure.name]}. Rows are heads, columns observations; ` +
-    `from ${low.toPrecision(3)} (light) to ${high.toPrecision(3)} (dark). Dots are alerts; click ` +
-    "a row for its curve."
-  );
+  return [
+    element("b", null, `${measure.name}: ${about.measures[measure.name]}. `),
+    about.advice[measure.name],
+    element(
+      "span",
+      { class: "quiet" },
+      ` Rows are heads, columns observations; from ${low.toPrecision(3)} (light) to ` +
+        `${high.toPrecision(3)} (dark). Dots are alerts; click a row for its curve.`,
+    ),
+  ];
 }
 
 /**
@@ -289,6 +322,13 @@ function drawAlerts(slot, about, choose) {
   replace(
     slot,
     element("h2", null, items.length ? "Alerts" : "No alerts"),
-    element("ol", { class: "training-list" }, items),
+    items.length
+      ? element("ol", { class: "training-list" }, items)
+      : element(
+          "p",
+          { class: "quiet" },
+          "Heads are listed here whose scores grow too large, whose entropy collapses, that " +
+            "write nothing, or where NaN or infinity appears first.",
+        ),
   );
 }

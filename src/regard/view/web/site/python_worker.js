@@ -4,88 +4,86 @@
 /**
  * @param {() => Promise<{ worker: Worker, start: object, transfer: Transferable[] }>} create
  *     starts the worker's script; again, after one was ended
- * @param {(message: WorkerNews) => void} tell  what the worker says of its start
+ * @param {(news: WorkerNews) => void} tell  what the worker says of its start
  */
 export function pythonWorker(create, tell) {
   /** @type {Promise<Worker> | null} */
   let current = null;
   /** @type {WorkerRequest[]} */
   const queue = [];
-  /** @type {WorkerRequest | null} */
+  /** @type {{ resolve: (answer: Response) => void, reject: (reason: Error) => void } | null} */
   let sent = null;
-  let last = 0;
-  /** @type {Error | null} */
-  let failure = null;
+  let working = false;
 
-  /** @param {Error} error */
-  const fail = (error) => {
-    failure = error;
-    for (const request of [...(sent ? [sent] : []), ...queue.splice(0)]) request.reject(error);
-    sent = null;
-    tell({ failed: error.message });
-  };
-  const start = async () => {
-    const { worker, start, transfer } = await create();
-    worker.onmessage = ({ data }) => {
-      if (data.failed) return fail(new Error(data.failed));
-      if (!data.id) return tell(data);
-      if (!sent || data.id !== sent.id) return;
-      const { resolve } = sent;
-      sent = null;
-      resolve(new Response(data.content, { status: data.status, headers: data.headers }));
-      sendNext();
-    };
-    worker.onerror = (event) => {
-      event.preventDefault();
-      fail(new Error(`This browser does not run the worker (${event.message || "blocked"}).`));
-    };
-    worker.postMessage({ start }, transfer);
-    return worker;
-  };
-  const sendNext = async () => {
-    if (sent) return;
-    let request = queue.shift();
-    while (request?.signal?.aborted) request = queue.shift();
-    if (!request) return;
-    sent = request;
-    const { id, message, transfer } = request;
-    const worker = await begin();
-    if (sent === request) worker.postMessage({ id, ...message }, transfer);
-  };
   const begin = () => {
-    current ||= start().catch((error) => {
-      fail(error instanceof Error ? error : new Error(String(error)));
+    current ||= started().catch((error) => {
+      tell({ failed: error.message });
       throw error;
     });
     return current;
   };
+  const started = async () => {
+    const { worker, start, transfer } = await create();
+    return new Promise((resolve, reject) => {
+      worker.onmessage = ({ data }) => {
+        if (data.failed) reject(new Error(data.failed));
+        else if (data.status)
+          sent?.resolve(new Response(data.content, { status: data.status, headers: data.headers }));
+        else tell(data);
+        if (data.ready) resolve(worker);
+      };
+      worker.onerror = (event) => {
+        event.preventDefault();
+        const error = new Error(
+          `This browser blocks the worker (${event.message || "no reason"}).`,
+        );
+        reject(error);
+        sent?.reject(error);
+      };
+      worker.postMessage({ start }, transfer);
+    });
+  };
+  /** @param {WorkerRequest} request @returns {Promise<Response>} */
+  const answered = async ({ message, transfer, seconds }) => {
+    const worker = await begin();
+    /** @type {ReturnType<typeof setTimeout> | undefined} */
+    let timer;
+    const end = () => {
+      worker.terminate();
+      current = null;
+      sent?.reject(new Error(`It was stopped after ${seconds} s.`));
+      begin().catch(() => null); // it has been told
+    };
+    return new Promise((resolve, reject) => {
+      sent = { resolve, reject };
+      if (seconds) timer = setTimeout(end, 1000 * seconds);
+      worker.postMessage(message, transfer);
+    }).finally(() => {
+      clearTimeout(timer);
+      sent = null;
+    });
+  };
+  const work = async () => {
+    if (working) return;
+    working = true;
+    for (let request = queue.shift(); request; request = queue.shift())
+      if (!request.signal?.aborted) await answered(request).then(request.resolve, request.reject);
+    working = false;
+  };
   return {
     /** Start Python, if it is not running. */
     begin,
-    /** Requests that wait for an answer. */
-    waiting: () => queue.length + (sent ? 1 : 0),
     /**
      * @param {object} message
-     * @param {{ signal?: AbortSignal, transfer?: Transferable[] }} [options]
+     * @param {{ signal?: AbortSignal, transfer?: Transferable[], seconds?: number }} [options]
+     *     seconds: Python is ended, whatever it computes, and started again
      * @returns {Promise<Response>}
      */
-    request: (message, { signal, transfer = [] } = {}) =>
+    request: (message, { signal, transfer = [], seconds = 0 } = {}) =>
       new Promise((resolve, reject) => {
-        if (failure) return reject(failure);
         signal?.addEventListener("abort", () => reject(signal.reason), { once: true });
-        queue.push({ id: ++last, message, signal, transfer, resolve, reject });
-        sendNext().catch(() => null);
+        queue.push({ message, signal, transfer, seconds, resolve, reject });
+        work();
       }),
-    /** End Python whatever it computes, and start it anew. @param {Error} reason */
-    restart: async (reason) => {
-      const ended = await current;
-      ended?.terminate();
-      current = null;
-      const request = sent;
-      sent = null;
-      request?.reject(reason);
-      await begin();
-      sendNext().catch(() => null);
-    },
   };
 }

@@ -1,22 +1,23 @@
 // The entry of a static site: the explorer without a server. First answers and all lessons are
 // stored in the page; Python starts behind them, in a worker, and answers everything else.
 //
-// The block #site holds { version, folder, sizes: bytes of every file by name }, the block #stored
-// the stored answers: { "path\nbody": [headers, base64] }. A page that is one file holds the other
-// files too, compressed, in blocks whose id begins with "file ".
+// The block #site holds a SiteAbout (types.d.ts), the block #stored the stored answers:
+// { "path\nbody": [headers, base64] }. Blocks whose id begins with "file " hold the worker's
+// script, compressed, and in a page that is one file all other files too.
 
 import { startPage, VIEWS } from "../app.js";
 import { servedSource } from "../lib/api.js";
-import { askThrough } from "../lib/ask.js";
+import { accepted, askThrough } from "../lib/ask.js";
 import { element, pageElement, problem, replace } from "../lib/dom.js";
-import { checkView } from "./check.js";
+import { checkView, practice } from "./check.js";
 import { pythonWorker } from "./python_worker.js";
 
 const NO_SIMD_MESSAGE =
   "This browser cannot compute here: it has no WebAssembly SIMD, which Chrome 91, Firefox 89 and " +
-  "Safari 16.4 have. The first sentence and the course can be read; for other sentences update it.";
+  "Safari 16.4 have.";
+const NOT_KEPT_MESSAGE =
+  "This browser keeps no files of this page: the next visit needs the network again.";
 const KEEP_WAIT_MS = 1000;
-const PICTURE_FIRST_MS = 500;
 // The smallest module with an instruction of SIMD: i8x16.splat of 0, dropped.
 const SIMD_MODULE = [
   ...[0, 97, 115, 109, 1, 0, 0, 0, 1, 4, 1, 96, 0, 0, 3, 2, 1, 0],
@@ -25,62 +26,77 @@ const SIMD_MODULE = [
 
 /** @returns {Promise<void>} */
 async function openSite() {
-  const about = JSON.parse(pageElement("site").textContent);
+  const about = /** @type {SiteAbout} */ (JSON.parse(pageElement("site").textContent));
   const stored = JSON.parse(pageElement("stored").textContent);
   const line = statusLine(about);
-  const python = pythonWorker(() => createWorker(about, line), line.tell);
-  /** @param {string} path @param {string} body @param {AbortSignal} [signal] */
-  const send = async (path, body, signal) => {
-    const known = stored[`${path}\n${body}`];
-    if (known) return new Response(decodedBytes(known[1]), { headers: known[0] });
+  const allowed = mayStart(about, line);
+  const python = pythonWorker(() => allowed.then(() => createWorker(about, line)), line.tell);
+  /** @param {Parameters<typeof python.request>} request */
+  const waited = async (...request) => {
     line.wait(1);
     try {
-      return await python.request({ path, body }, { signal });
+      return await python.request(...request);
     } finally {
       line.wait(-1);
     }
   };
-  const source = await servedSource(askThrough(send));
-  VIEWS.check = ["Check", checkView((reason) => python.restart(reason))];
-  const state = startPage({ ...source, views: [...source.views, "check"] });
+  const source = await servedSource(
+    askThrough(async (path, body, signal) => {
+      const known = stored[`${path}\n${body}`];
+      if (known) return new Response(decodedBytes(known[1]), { headers: known[0] });
+      return waited({ path, body }, { signal });
+    }),
+  );
+  /** @type {CheckAsk} */
+  const check = async (fields, options) =>
+    accepted(await waited({ path: "/api/check", body: JSON.stringify(fields) }, options));
+  VIEWS.check = ["Check", checkView(check)];
+  source.views.push("check");
+  source.practice = () => practice(check);
+  const state = startPage(source);
+  if (about.docs) linkToDocs();
   acceptFiles(python, source, state, line);
-  if (!WebAssembly.validate(new Uint8Array(SIMD_MODULE)))
-    return line.tell({ failed: NO_SIMD_MESSAGE });
-  if (shouldAsk()) await line.question();
   // Opening the files that this page holds takes its thread for seconds: the picture goes first.
-  if (holdsFiles()) await new Promise((resolve) => setTimeout(resolve, PICTURE_FIRST_MS));
+  if (isOneFile()) await new Promise((resolve) => requestAnimationFrame(() => setTimeout(resolve)));
   python.begin().catch(() => null); // the line has told it
 }
 
-function holdsFiles() {
-  return document.querySelector('script[id^="file "]') !== null;
+function isOneFile() {
+  return document.getElementById("file packages") !== null;
+}
+
+function linkToDocs() {
+  pageElement("foot").append(" ", element("a", { href: "docs/" }, "Documentation"));
 }
 
 // Data that is paid for, or a phone: megabytes are fetched once they are wanted.
-function shouldAsk() {
-  if (holdsFiles()) return false;
+/** @param {SiteAbout} about @param {StatusLine} line */
+async function mayStart({ folder }, line) {
+  if (!WebAssembly.validate(new Uint8Array(SIMD_MODULE))) throw new Error(NO_SIMD_MESSAGE);
   const { connection } = /** @type {any} */ (navigator);
-  return connection?.saveData || (matchMedia("(pointer: coarse)").matches && screen.width < 768);
+  const phone = matchMedia("(pointer: coarse)").matches && screen.width < 768;
+  if (isOneFile() || (!connection?.saveData && !phone)) return;
+  const kept = globalThis.caches?.match(`${folder}/parameters.safetensors.zlib`);
+  if (!(await kept?.catch(() => null))) await line.question();
 }
 
 /** @param {SiteAbout} about @param {StatusLine} line */
-async function createWorker(about, line) {
-  const given = await givenInPage();
+async function createWorker({ folder, sizes }, line) {
+  const { "worker.js": script, ...others } = await filesInPage();
+  const given = isOneFile() ? others : null;
   if (!given) await keepFiles(line);
-  const script = given
-    ? URL.createObjectURL(new Blob([given["worker.js"]], { type: "text/javascript" }))
-    : `${about.folder}/worker.js`;
-  // From a file classic workers alone may be started.
-  const worker = new Worker(script, given ? {} : { type: "module" });
-  const transfer = given ? Object.values(given) : [];
-  return { worker, start: { given, sizes: about.sizes }, transfer };
+  // From a blob the worker has the content policy of this page; from an address it has none. A page
+  // from file:// can start classic workers alone.
+  const address = URL.createObjectURL(new Blob([script], { type: "text/javascript" }));
+  const worker = new Worker(address, { type: given ? "classic" : "module" });
+  const start = { given, folder: new URL(`${folder}/`, location.href).href, sizes };
+  return { worker, start, transfer: Object.values(given || {}) };
 }
 
-// Files that this page holds; the blocks stay, for a worker that is started again.
-/** @returns {Promise<Record<string, ArrayBuffer> | null>} */
-async function givenInPage() {
+// The blocks stay, for a worker that is started again.
+/** @returns {Promise<Record<string, ArrayBuffer>>} */
+async function filesInPage() {
   const blocks = [...document.querySelectorAll('script[id^="file "]')];
-  if (!blocks.length) return null;
   const opened = blocks.map(async (block) => {
     const packed = new Blob([decodedBytes(block.textContent)]);
     const stream = packed.stream().pipeThrough(new DecompressionStream("deflate"));
@@ -94,7 +110,10 @@ async function givenInPage() {
 async function keepFiles(line) {
   const { serviceWorker } = navigator;
   if (!serviceWorker) return; // not a secure address: every visit fetches
-  serviceWorker.addEventListener("message", ({ data }) => data.notKept && line.notKept());
+  serviceWorker.addEventListener(
+    "message",
+    ({ data }) => data.notKept && line.say(NOT_KEPT_MESSAGE),
+  );
   try {
     const charge = new Promise((resolve) => {
       serviceWorker.addEventListener("controllerchange", resolve, { once: true });
@@ -103,7 +122,7 @@ async function keepFiles(line) {
     await serviceWorker.register("offline.js");
     if (!serviceWorker.controller) await charge;
   } catch {
-    line.notKept();
+    line.say(NOT_KEPT_MESSAGE);
   }
 }
 
@@ -116,31 +135,34 @@ function decodedBytes(text) {
 }
 
 /**
- * The line at the page's foot that says what is here and what is awaited.
+ * The line at the foot of the window that says what is here and what is awaited.
  *
  * @param {SiteAbout} about
  * @returns {StatusLine}
  */
-function statusLine({ sizes }) {
+function statusLine({ sizes, bytes }) {
   const slot = element("p", { class: "site-line small", role: "status" });
-  pageElement("view").before(slot);
-  const total = holdsFiles() ? 0 : sizes["python.zip"] + sizes["parameters.safetensors"];
-  let fetched = 0;
-  let waiting = 0;
-  let stage = "";
-  let note = "";
-  let failed = "";
+  document.body.append(slot);
+  const read = Object.entries(sizes).filter(([name]) => !name.endsWith(".mjs"));
+  const total = isOneFile() ? 0 : read.reduce((sum, [, size]) => sum + size, 0);
+  let [fetched, waiting] = [0, 0];
+  let [stage, note, failed] = ["", "", ""];
+  /** @type {HTMLElement | null} */
+  let button = null;
+  const progress = () =>
+    fetched < total
+      ? `Loading Python and the model: ${((100 * fetched) / total).toFixed(0)} %.`
+      : "Starting Python and the model.";
+  const text = () => {
+    if (failed) return `${failed} The first sentence and the course still work.`;
+    if (button && waiting) return "What you asked for needs Python and the model: ";
+    if (button) return "The first sentence and the course are here. For any other sentence: ";
+    if (stage === "ready") return note;
+    return waiting ? `${progress()} What you asked for comes after that.` : progress();
+  };
   const draw = () => {
     document.documentElement.dataset.python = failed ? "failed" : stage;
-    const megabytes = (/** @type {number} */ bytes) => (bytes / 1e6).toFixed(0);
-    const coming =
-      fetched < total
-        ? `${megabytes(fetched)} of ${megabytes(total)} MB of Python and the model are here`
-        : "Python and the model start";
-    if (failed) replace(slot, failed);
-    else if (stage === "ready") replace(slot, note);
-    else if (stage === "asked") return;
-    else replace(slot, waiting ? `What you asked for waits: ${coming}.` : `${coming}.`);
+    replace(slot, text(), button);
     slot.hidden = !slot.textContent;
   };
   draw();
@@ -148,17 +170,11 @@ function statusLine({ sizes }) {
     tell: (news) => {
       fetched += news.fetched || 0;
       stage = news.ready ? "ready" : news.stage || stage;
-      if (news.ready) failed = "";
-      if (news.failed)
-        failed = `${news.failed} The first sentence and the course can be read meanwhile.`;
+      failed = news.ready ? "" : news.failed || failed;
       draw();
     },
     wait: (more) => {
       waiting += more;
-      draw();
-    },
-    notKept: () => {
-      note = "This browser keeps no files of this page: the next visit needs the network again.";
       draw();
     },
     say: (text) => {
@@ -167,20 +183,22 @@ function statusLine({ sizes }) {
     },
     question: () =>
       new Promise((resolve) => {
-        stage = "asked";
-        const text = `Fetch ${(Object.values(sizes).reduce((a, b) => a + b) / 1e6).toFixed(0)} MB`;
-        const button = element("button", { type: "button" }, text);
-        button.addEventListener("click", () => {
-          stage = "";
+        const click = () => {
+          button = null;
           draw();
           resolve();
-        });
-        replace(slot, "The first sentence and the course are here. To read any sentence: ", button);
+        };
+        button = element(
+          "button",
+          { type: "button", class: "button", on: { click } },
+          `Download ${(bytes / 1e6).toFixed(0)} MB`,
+        );
+        draw();
       }),
   };
 }
 
-// A .regard file that is dropped anywhere on the page opens in Read or Map.
+// A .regard file that is dropped anywhere on the page is opened.
 /**
  * @param {ReturnType<typeof pythonWorker>} python
  * @param {Source} source
@@ -188,11 +206,6 @@ function statusLine({ sizes }) {
  * @param {StatusLine} line
  */
 function acceptFiles(python, source, state, line) {
-  const send = askThrough(async (name, body) => {
-    const { bytes } = dropped;
-    return python.request({ file: name, bytes, body }, { transfer: [bytes] });
-  });
-  const dropped = { bytes: new ArrayBuffer(0) };
   addEventListener("dragover", (event) => event.preventDefault());
   addEventListener("drop", async (event) => {
     event.preventDefault();
@@ -200,12 +213,13 @@ function acceptFiles(python, source, state, line) {
       try {
         if (!file.name.endsWith(".regard"))
           throw new Error(`${file.name} must be a .regard file: regard watch makes them.`);
-        line.say(`Opening ${file.name} ...`);
-        dropped.bytes = await file.arrayBuffer();
-        const opened = await (await send(file.name, {})).json();
+        line.say(`Opening ${file.name} …`);
+        const bytes = await file.arrayBuffer();
+        const answer = await python.request({ file: file.name, bytes }, { transfer: [bytes] });
+        const opened = await (await accepted(answer)).json();
         source.page.files[opened.file] = file.name;
         line.say("");
-        state.go(opened.view, { file: String(opened.file) });
+        state.go("map", { file: String(opened.file) });
       } catch (error) {
         line.say(/** @type {Error} */ (error).message);
       }
