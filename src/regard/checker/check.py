@@ -44,6 +44,7 @@ from regard.checker.explain import (
 )
 from regard.checker.mistakes import FEATURE_MISTAKES, single_mistakes
 from regard.checker.mistakes.entry import changed, run_stages
+from regard.checker.own_bias import explain_with_own_bias
 from regard.checker.prepare import Features, PreparedFunction, describe, prepare, read_features
 from regard.checker.properties import (
     batch_independence,
@@ -256,9 +257,7 @@ def judge(
         sizes = layouts[0].successful[0].case.sizes.text
         alike = Finding("values", FAIL, "every number that came back is alike", input=sizes)
         return _certainly_wrong(layouts[0], name, empty, alike)
-    verdict = explain(layouts, features)
-    if verdict.explanation is None or _fails_otherwise(verdict):
-        verdict = explain_for_equal_lengths(layouts, features) or verdict
+    verdict = _explained(layouts, features)
     if verdict.explanation == CORRECT and _mixes_rotations(verdict.candidate.convention):
         detail = "with every word the same, a score must depend on the distance of two words alone"
         found = Finding("rotary positions", FAIL, detail)
@@ -311,6 +310,16 @@ def _asked_steps(candidate: Candidate) -> Iterator[str]:
     if candidate.convention.headed:
         yield "heads"
     yield "result"
+
+
+def _explained(layouts: list[Candidate], features: Features) -> Verdict:
+    """The simplest explanation; where there is none, for equal lengths or with a bias of its own."""
+    verdict = explain(layouts, features)
+    if verdict.explanation is None or _fails_otherwise(verdict):
+        verdict = explain_for_equal_lengths(layouts, features) or verdict
+    if verdict.explanation is None:
+        verdict = explain_with_own_bias(layouts, features) or verdict
+    return verdict
 
 
 def _fails_otherwise(verdict: Verdict) -> bool:
@@ -543,7 +552,12 @@ def _notes(verdict: Verdict, layouts: list[Candidate]) -> Iterator[str]:
         yield from _other_layouts(candidate, layouts)
     if convention.separate and not convention.batched:
         yield f"It takes one sentence, {convention.axes}: no call with a batch of them succeeded."
-    if convention.equal_lengths:
+    if convention.own_slopes is not None:
+        yield (
+            "A bias of its own, by the distance of two words, is added to the scores. It was asked "
+            "with as many queries as keys alone."
+        )
+    elif convention.equal_lengths:
         masked = "With a mask it" if convention.takes_context else "It"
         yield f"{masked} is right for self-attention: as many queries as keys, and not otherwise."
     if convention.roles.has("scale") and convention.scale_divides:

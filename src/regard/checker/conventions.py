@@ -69,6 +69,7 @@ class CallingConvention:
     is as wide as all heads together, so that the matrices are square. ``scale_divides``: its scale
     is a divisor. ``equal_lengths``: it is asked with as many queries as keys alone; with a context
     of its own, where there is a mask.
+    ``own_slopes``: of the bias by distance that it adds by itself, for so many heads.
     ``gives_scores``: what it returns besides the output are scores, as it says, and no weights.
     """
 
@@ -91,6 +92,7 @@ class CallingConvention:
     window_form: str = "pair"
     equal_lengths: bool = False
     gives_scores: bool = False
+    own_slopes: Callable[[int], Array] | None = None
 
     @property
     def batched(self) -> bool:
@@ -190,6 +192,9 @@ class CallingConvention:
         return replace(case, mask=mask)
 
     def _with_positions(self, case: Case) -> Case:
+        if self.own_slopes is not None:
+            (_, h, q, _), k = case.query.shape, case.key.shape[2]
+            return replace(case, bias=slope_bias(self.own_slopes(h), q, k, "distance")[0])
         if self.roles.has("slopes"):
             slopes = 0.5 ** np.arange(1, case.query.shape[1] + 1)
             bias = slope_bias(slopes, case.query.shape[2], case.key.shape[2], self.position)

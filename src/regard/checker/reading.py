@@ -158,13 +158,13 @@ def _keys_come_first(weight: Array, left: Array, right: Array) -> bool:
 def _misfit(weight: Array, scores: Array) -> float:
     """How far the logarithms of weights are from a multiple of the scores, row by row."""
     seen = weight > 1e-12
-    logs = _centred(np.log(np.where(seen, weight, 1)), seen)
-    scores = _centred(scores, seen)
+    logs = centred(np.log(np.where(seen, weight, 1)), seen)
+    scores = centred(scores, seen)
     factor = (logs * scores).sum() / max((scores**2).sum(), 1e-30)
     return float(((logs - factor * scores) ** 2).sum())
 
 
-def _centred(array: Array, seen: Array) -> Array:
+def centred(array: Array, seen: Array) -> Array:
     """The array less the mean of the seen part of each row; 0 where nothing is seen."""
     count = np.maximum(seen.sum(axis=-1, keepdims=True), 1)
     mean = np.where(seen, array, 0).sum(axis=-1, keepdims=True) / count
@@ -501,7 +501,7 @@ class Reader:
         if scores.shape != weights.shape:
             return None
         seen = weights > 1e-12
-        return _centred(np.log(np.where(seen, weights, 1)), seen), _centred(scores, seen), seen
+        return centred(np.log(np.where(seen, weights, 1)), seen), centred(scores, seen), seen
 
     def _weights(self, found: Operands, arrays: tuple[Array, ...]) -> Array | None:
         """The weights (b, h, q, k); those of a fused operation are computed."""
@@ -714,7 +714,7 @@ def _falls_with_distance(bias_hqk: Array, seen_bhqk: Array) -> bool:
     if q != k:
         return False
     distance = np.broadcast_to(-np.abs(np.arange(k) - np.arange(q)[:, None]), (h, q, k))
-    line = _centred(distance.astype(float), seen_bhqk[0])
+    line = centred(distance.astype(float), seen_bhqk[0])
     slope = (line * bias_hqk).sum((1, 2)) / np.maximum((line**2).sum((1, 2)), 1e-30)
     return bool((slope >= 0).all()) and _equal(slope[:, None, None] * line, bias_hqk)
 
