@@ -313,7 +313,7 @@ def _asked_steps(candidate: Candidate) -> Iterator[str]:
 
 
 def _explained(layouts: list[Candidate], features: Features) -> Verdict:
-    """The simplest explanation; where there is none, for equal lengths or with a bias of its own."""
+    """The simplest explanation; else one for equal lengths, or with a bias of its own."""
     verdict = explain(layouts, features)
     if verdict.explanation is None or _fails_otherwise(verdict):
         verdict = explain_for_equal_lengths(layouts, features) or verdict
