@@ -11,7 +11,7 @@ from typing import Any
 
 ROOT = Path(__file__).parent.parent
 SHIPPED = ROOT / "src/regard/transformer/shipped"
-RECIPE = ROOT / "model/recipe.toml"
+RECIPES = ROOT / "model/recipe.toml", ROOT / "model/recipe-facts.toml"
 HEADS = SHIPPED / "heads.json"
 # The document's sentence and its twin, then three as a reader may try them; with each, the word
 # that the pronoun's row should rest on.
@@ -192,10 +192,10 @@ def positions() -> str:
 
 
 def rounds() -> str:
-    """The rounds of the recipe."""
-    recipe = tomllib.loads(RECIPE.read_text(encoding="utf-8"))
+    """The rounds of the recipes."""
+    recipes = [tomllib.loads(path.read_text(encoding="utf-8")) for path in RECIPES]
     lines = ["| round | minutes | learning rate | text |", "|---|--:|--:|---|"]
-    for x in recipe["round"]:
+    for x in (part for recipe in recipes for part in recipe["round"]):
         text = ", ".join(_corpus(corpus) for corpus in x["corpus"])
         rate = f"{x['learning_rate']:g}" if "learning_rate" in x else ""
         length = f"{x['steps']} steps" if "steps" in x else x["minutes"]
@@ -233,8 +233,8 @@ def teaching() -> str:
     return (
         f"One encoder head, {head}, was taught: in training, besides the translation, its row of a "
         "pronoun was pulled to the noun that the pronoun stands for (or to (end) where there is "
-        f"none), in generated sentences. The other {number - 1} encoder heads were not. That it "
-        "finds antecedents is therefore no discovery about transformers; that the model then "
+        f"none), in sentences made for that. The other {number - 1} encoder heads were not. That "
+        "it finds antecedents is therefore no discovery about transformers; that the model then "
         "translates by it is measured below."
     )
 

@@ -17,9 +17,9 @@ from regard.view.page.readings import without_position
 Facts = dict[str, Any]
 Read = Callable[[str], Reading]
 # Every word is one token, and the head that is taught to find a pronoun's noun is undecided.
-SENTENCE = "The cat saw the mouse. It was fast."
+SENTENCE = "The cat saw the mouse. It was slow."
 IT, NOUNS = "It", ("mouse", "cat")
-ENDINGS = ("fast", "hungry", "afraid", "big")
+ENDINGS = ("slow", "hungry", "afraid", "big")
 ASKED_ENDING = "hungry"
 # Places of the words in each order; the last token, (end), stays where it is.
 ORDERS = {
@@ -38,7 +38,7 @@ def look(glance: Read, _: Read) -> Facts:
     other = _nouns_by_weight(reading, row)[1]
     return {
         **shown,
-        **_word_choices(reading, row, (*NOUNS, "fast", IT)),
+        **_word_choices(reading, row, (*NOUNS, "slow", IT)),
         "other": other,
         "other_share": row[reading.words.index(other)],
         "rest": 1 - sum(row[reading.words.index(x)] for x in NOUNS),
@@ -84,7 +84,7 @@ def arrows(glance: Read, _: Read) -> Facts:
     config = reading.model.config
     return {
         **taught,
-        **_word_choices(reading, scores, (*NOUNS, "fast", IT)),
+        **_word_choices(reading, scores, (*NOUNS, "slow", IT)),
         "query": [float(np.linalg.norm(query)), 0.0],
         "keys": [[float(x @ along), float(x @ across)] for x in keys],
         "scores": scores.tolist(),
@@ -179,7 +179,7 @@ def heads(glance: Read, _: Read) -> Facts:
     row = rows[layer, head]
     return {
         **taught,
-        **_word_choices(reading, row, (*NOUNS, "fast", IT)),
+        **_word_choices(reading, row, (*NOUNS, "slow", IT)),
         "rows": [[_rounded(row) for row in layer_rows] for layer_rows in rows],
         "other_layer": layer,
         "other_head": head,
@@ -276,7 +276,7 @@ def cross(_: Read, read: Read) -> Facts:
         "layer": layer,
         "head": head,
         "weights": rounded(weights),
-        **_word_choices(reading, weights[row], (IT, *NOUNS, "fast")),
+        **_word_choices(reading, weights[row], (IT, *NOUNS, "slow")),
     }
 
 

@@ -14,7 +14,7 @@ export const COURSE = [
     name: "look",
     title: "Where does “It” look?",
     text: [
-      "*{sentence}* Who was fast? A program that translates into French has to make up its mind: a cat is *il*, a mouse is *elle*.",
+      "*{sentence}* Who was slow? A program that translates into French has to make up its mind: a cat is *il*, a mouse is *elle*.",
       "This page has such a program in it, a *model*. It looks from each word at all the others. How much it looks at each is a share of one whole, and is called an *attention weight*.",
     ],
     ask: "Which word does *It* look at most?",
@@ -236,12 +236,12 @@ export const COURSE = [
     ],
     ask: "Which of these follows from it?",
     choices: [
-      "The model is that sure of who was fast.",
-      "The noun with the largest share was fast.",
+      "The model is that sure of who was slow.",
+      "The noun with the largest share was slow.",
       "That share of its value is in what this head passes on.",
     ],
     answer: [
-      "Only the last. The sentence does not say who was fast, and a share is no chance of being right.",
+      "Only the last. The sentence does not say who was slow, and a share is no chance of being right.",
       {
         when: "taught",
         text: "This head did not even come to it by itself: in training its pronouns were pulled to their nouns, in sentences made for that. No other head was.",

@@ -10,7 +10,7 @@ import { LARGEST_TYPE, nameMark, sentenceMarks, shareTable, wordClass } from "./
 
 /** @typedef {[x: number, y: number]} Point */
 
-const NAMED_KEYS = ["cat", "mouse", "It", "fast", "(end)"];
+const NAMED_KEYS = ["cat", "mouse", "It", "slow", "(end)"];
 const DRAG_STEP = 0.5; // of an arrow key, in units of the plane
 const HIGHEST_TEMPERATURE = 4; // as a power of two
 
