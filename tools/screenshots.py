@@ -1,23 +1,27 @@
 """Write docs/screenshots/: each view of the explorer in three sizes, light and dark, and a film.
 
 read-light.png is 1400 pixels wide, read-light-390.png is a phone; first-scene.webp is the first
-scene as it moves.
+scene as it moves; model-light.png is a model that stays loaded, the small one of the tests whose
+heads are built by hand, with its induction head switched off.
 
     python tools/screenshots.py [FOLDER]
 
-Needs Chromium on PATH, Playwright and Pillow (pip install 'regard[test]').
+Needs Chromium on PATH, Playwright and Pillow (pip install 'regard[test]'), and for the last one
+PyTorch and transformers (pip install 'regard[models]').
 """
 
 import io
 import shutil
 import sys
+import tempfile
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
 
 from explorer import explorer
 
-FOLDER = Path(__file__).parents[1] / "docs" / "screenshots"
+ROOT = Path(__file__).parents[1]
+FOLDER = ROOT / "docs" / "screenshots"
 SIZES = {1400: 900, 1024: 800, 390: 844}  # width: height of the window; desktop, tablet, phone
 WIDEST = max(SIZES)
 FILM = {"width": 1000, "height": 620}
@@ -31,11 +35,21 @@ LONGER = (
     "wanted to know whether she would come back before the winter."
 )
 # View, its state, the element to wait for, the element to scroll to.
-VIEWS = {
+View = tuple[str, dict[str, Any], str, str]
+VIEWS: dict[str, View] = {
     "read": ("read", {"sentence": SENTENCE}, ".arcs text", "#top"),
     "steps": ("steps", {"sentence": SENTENCE}, ".path-map canvas", "#top"),
-    "map": ("map", {"sentence": LONGER, "row": 46}, ".row-table", "#top"),
+    "map": ("map", {"sentence": LONGER, "row": 46}, ".row-list li", "#top"),
     "learn": ("learn", {"page": 3, "answer": 1}, ".verdict", "#top"),
+}
+MODEL_TEXT = (
+    "the lighthouse number is seven nine four . what a river sang to old hills while green boats "
+    "slept in rain . the lighthouse number is"
+)
+MODEL_STATE = {"generate": 10, "part": "decoder", "layer": 1, "head": 0}
+SWITCHED_OFF = {"changes": "ablate.decoder.1.0", "row": len(MODEL_TEXT.split()) - 1}
+MODEL_VIEWS: dict[str, View] = {
+    "model": ("map", MODEL_STATE | SWITCHED_OFF, ".odds-list.both", "#top")
 }
 
 
@@ -47,28 +61,49 @@ def main() -> None:
     folder.mkdir(parents=True, exist_ok=True)
     total = 0
     path = shutil.which("chromium") or shutil.which("google-chrome")
-    with explorer() as address, sync_playwright() as driver:
+    with sync_playwright() as driver:
         browser = driver.chromium.launch(executable_path=path, args=["--no-sandbox"])
-        for light in ("light", "dark"):
-            for width, height in SIZES.items():
-                window = {"width": width, "height": height}
-                page = browser.new_context(viewport=window, color_scheme=light).new_page()
-                for name in VIEWS:
-                    show(page, address.partition("#")[0], name)
-                    size = "" if width == WIDEST else f"-{width}"
-                    total += write(page, folder / f"{name}-{light}{size}.png")
-                page.close()
-        total += write_film(browser, address.partition("#")[0], folder / "first-scene.webp")
+        with explorer() as address:
+            total += write_views(browser, address, VIEWS, folder)
+            total += write_film(browser, address, folder / "first-scene.webp")
+        with tempfile.TemporaryDirectory() as place:
+            save_planted_model(Path(place) / "planted")
+            with explorer("--model", f"{place}/planted", MODEL_TEXT) as address:
+                total += write_views(browser, address, MODEL_VIEWS, folder)
         browser.close()
     print(f"{total / 1e6:.2f} MB in all")
     if total > MOST:
         raise SystemExit(f"screenshots must total at most {MOST:,} bytes, got {total:,}")
 
 
-def show(page: Any, address: str, name: str) -> None:
+def save_planted_model(folder: Path) -> None:
+    """Save the model of the tests whose heads are built by hand."""
+    sys.path.append(str(ROOT))
+    from tests.helpers.planted_model import planted_model, planted_tokenizer
+
+    for part in (planted_model(), planted_tokenizer()):
+        part.save_pretrained(folder)
+
+
+def write_views(browser: Any, address: str, views: dict[str, View], folder: Path) -> int:
+    """Write these views, light and dark, in three sizes; return their bytes."""
+    total = 0
+    for light in ("light", "dark"):
+        for width, height in SIZES.items():
+            window = {"width": width, "height": height}
+            page = browser.new_context(viewport=window, color_scheme=light).new_page()
+            for name, view in views.items():
+                show(page, address, view)
+                size = "" if width == WIDEST else f"-{width}"
+                total += write(page, folder / f"{name}-{light}{size}.png")
+            page.close()
+    return total
+
+
+def show(page: Any, address: str, view: View) -> None:
     """Open a view and wait until it has settled."""
-    view, state, ready, top = VIEWS[name]
-    page.goto(f"{address}#{view}?{urlencode(state)}")
+    name, state, ready, top = view
+    page.goto(f"{address.partition('#')[0]}#{name}?{urlencode(state)}")
     page.locator(ready).first.wait_for()
     page.wait_for_load_state("networkidle")
     page.wait_for_timeout(2500)  # the translation arrives after the first picture
@@ -80,7 +115,7 @@ def write_film(browser: Any, address: str, path: Path) -> int:
     from PIL import Image
 
     page = browser.new_context(viewport=FILM).new_page()
-    show(page, address, "read")
+    show(page, address, VIEWS["read"])
     frames, times = [], []
     for ending in ("delicious", "hungry"):
         page.get_by_role("button", name=ending).click()

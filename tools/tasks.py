@@ -100,9 +100,9 @@ def previous(user: User) -> None:
 
 def own_model(user: User) -> None:
     """Open a watched run and choose another head."""
-    user.see(".introduction h1", "run.regard")
-    user.click(user.page.locator(".part .layer button").nth(5))
-    user.see(".title", "layer 1, head 1")
+    user.see(".run-title", "run.regard")
+    user.click(user.page.get_by_role("button", name="layer 1, head 1"))
+    user.see(".run-about", "Layer 1, head 1")
 
 
 def figure(user: User) -> None:

@@ -150,7 +150,7 @@ def test_cases_are_told_apart_by_every_number_and_option():
         replace(case, lengths=np.array([2, 3])), replace(case, mask=mask_qk),
         replace(case, mask=mask_qk.astype(bool)), replace(case, slopes=np.ones(CROSS.h)),
         replace(case, matrices=(np.eye(2), np.eye(2))), replace(case, matrices=(np.eye(2),)),
-        replace(case, x=np.eye(2)),
+        replace(case, sources=(np.eye(2),)), replace(case, bias=np.eye(2)),
     ]  # fmt: skip
     assert len({one.digest for one in cases}) == len(cases)
     copied = replace(case, query=case.query.copy(), key=case.key.copy())

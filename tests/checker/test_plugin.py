@@ -1,5 +1,6 @@
 """The plugin, hints, grades and seeds: what a course and a CI are given; their pages run."""
 
+import ast
 import importlib.metadata
 import json
 import os
@@ -10,11 +11,14 @@ import xml.etree.ElementTree as ET
 from pathlib import Path
 
 import pytest
+import torch
 from tests.helpers import attention_right as right
 from tests.helpers import attention_wrong as wrong
 
 from regard.checker.check import check
-from regard.checker.grading import grade, gradescope
+from regard.checker.grading import grade, gradescope, read_points
+from regard.checker.mistakes import CATALOGUE
+from regard.checker.mistakes.fixes import fix_for
 from regard.checker.report import WrongAttentionError
 from regard.errors import ArgumentError
 
@@ -144,7 +148,7 @@ def test_hints_give_away_step_by_step():
     assert report.hint(1) == "softmax before scaling."
     assert report.hint(2).startswith("softmax before scaling.\nsoftmax(Q K^T) / sqrt(d): the")
     assert report.hint(3).endswith(
-        "scaled = scores / np.sqrt(query.shape[-1])\nweights = softmax(scaled)"
+        "scaled = scores / math.sqrt(query.shape[-1])\nweights = torch.softmax(scaled, dim=-1)"
     )
     assert check(right.with_matmul).hint(0) == "Every step is right."
     with pytest.raises(WrongAttentionError, match=r"^softmax before scaling\.$"):
@@ -167,6 +171,81 @@ def test_grades_are_by_step():
     assert gradescope(check(wrong.not_attention))["score"] == 0.0
     assert gradescope(check(lambda q, k, v: q))["score"] == 0.0
     assert json.loads(json.dumps(results)) == results
+
+
+def zeros(q, k, v, mask=None):
+    return torch.zeros_like(q)
+
+
+def the_value(q, k, v, mask=None):
+    return v
+
+
+def the_mean(q, k, v, mask=None):
+    return v.mean(-2, keepdim=True).expand(*q.shape[:-1], v.shape[-1])
+
+
+def noise(q, k, v, mask=None):
+    return torch.randn(*q.shape[:-1], v.shape[-1])
+
+
+def seeded_noise(q, k, v, mask=None):
+    return torch.randn(*q.shape[:-1], v.shape[-1], generator=torch.Generator().manual_seed(1))
+
+
+def to_do(q, k, v, mask=None):
+    raise NotImplementedError("your code here")
+
+
+def nothing(q, k, v, mask=None):
+    q @ k.transpose(-1, -2)
+
+
+def misspelt(q, k, v, mask=None):
+    return sofmax(q @ k.transpose(-1, -2)) @ v  # noqa: F821
+
+
+@pytest.mark.parametrize("function", [zeros, the_value, the_mean, noise, seeded_noise])
+def test_what_is_no_attention_earns_nothing(function):
+    assert gradescope(check(function))["score"] == 0.0
+
+
+@pytest.mark.parametrize(
+    ("function", "sentence"),
+    [
+        (to_do, "to_do raises NotImplementedError: your code here"),
+        (nothing, "nothing returned NoneType, not an array"),
+        (misspelt, "misspelt raises NameError: name 'sofmax' is not defined"),
+    ],
+)
+def test_a_function_that_gives_nothing_gets_one_sentence_once(function, sentence):
+    report = check(function)
+    assert report.tried == (sentence,)
+    points = {"scores": 5.0, "softmax": 5.0}
+    assert [g.comment for g in grade(report, points=points)] == [sentence, ""]
+
+
+def test_the_points_of_a_step_can_be_set():
+    points = read_points(["scores=2", "softmax=5", "causal mask=3"])
+    grades = grade(check(wrong.brackets), points=points)
+    assert [(g.points, g.max_points) for g in grades] == [(2.0, 2.0), (0.0, 5.0), (0.0, 3.0)]
+    assert grades[2].comment == "not asked about"
+    for word in ("scores", "scores=x", "beauty=3", "scores=-1", "scores=inf"):
+        with pytest.raises(ArgumentError, match="points must be a step and its points, such as"):
+            read_points([word])
+
+
+def test_fixes_are_in_the_framework_of_the_student():
+    for mistake in CATALOGUE:
+        for library, other in (("torch", ("np.", "axis=", "keepdims")), ("jax", (" np.",))):
+            fix = fix_for(mistake.fix, library)
+            ast.parse(fix)
+            assert not any(x in fix for x in other), fix
+            names = re.findall(r"torch\.(\w+)", fix)
+            assert all(hasattr(torch, name) for name in names), fix
+            assert max(map(len, fix.splitlines())) <= 76, fix
+    assert "torch" in check(wrong.brackets).hint(3)
+    assert "torch" not in check(wrong.whole_matrix).hint(3)
 
 
 def test_the_command_writes_grades_and_hints(tmp_path):

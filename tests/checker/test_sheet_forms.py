@@ -238,14 +238,14 @@ def test_a_wrong_table_is_an_error_that_names_the_line(tmp_path, text, message):
     ("options", "claimed", "message"),
     [
         ({"heads": 2}, {"weights": [[1, 0, 0]] * 3},
-         ": claimed.weights must name a head, such as [claimed.head_0.weights]: there are 2 "
+         " line 1: claimed.weights must name a head, such as [claimed.head_0.weights]: there are 2 "
          "heads."),
         ({"heads": 2}, {"head_2": {}},
-         ": claimed.head_2 is no head: the sheet has 2 heads, from 0."),
+         " line 1: claimed.head_2 is no head: the sheet has 2 heads, from 0."),
         ({"heads": 2}, {"head_0": []},
-         ": claimed.head_0 must hold tables, such as head_0.weights."),
+         " line 1: claimed.head_0 must hold tables, such as head_0.weights."),
         ({"heads": 2}, {"head_0": {"output": []}},
-         ": claimed.head_0.output is unknown; there are query, key, value, scores, scaled, "
+         " line 1: claimed.head_0.output is unknown; there are query, key, value, scores, scaled, "
          "masked, weights, sums, output."),
         ({"mask": [[1, 2, 0]] * 3}, {},
          " line 1: field mask must be rows of true and false, true where a word may look, got 2 "

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from regard.checker.sheets import Interval, check_sheet, claimed_row
 from regard.errors import FileError
+from regard.textbook.stages import softmax
 from regard.textbook.steps import self_attention
 
 ROBOTS = Path(__file__).parents[2] / "examples" / "robots_sheet.toml"
@@ -113,6 +114,52 @@ def test_scaling_by_the_width_is_named(tmp_path):
     first = report.first_wrong
     assert first.instead == "the scores were divided by 2, not by its square root"
     assert first.arithmetic == "2 / √2 = 1.414, not 1"
+
+
+ONE_AND_TWO = {"w_query": [[1, 0], [1, 2]], "w_key": [[2, 1], [0, 1]], "w_value": [[1, 3], [2, 0]]}
+OTHERS = self_attention(X, *ONE_AND_TWO.values(), words=WORDS)
+UNEQUAL = softmax(OTHERS.scaled)
+
+
+@pytest.mark.parametrize(
+    ("stage", "rows", "instead"),
+    [
+        ("query", OTHERS.key, "w_key took the place of w_query"),
+        ("value", np.array(X) @ np.array(ONE_AND_TWO["w_value"]).T, "w_value was transposed"),
+        ("scores", OTHERS.key @ OTHERS.query.T, "query and key swapped"),
+        ("weights", softmax(OTHERS.scaled.T).T, "softmax over queries"),
+        ("weights", UNEQUAL[:, [1, 0, 2, 3, 4]], "numbers 0 and 1 were exchanged"),
+        ("weights", softmax(OTHERS.scaled * np.log(2)), "powers of 2 took the place of powers"),
+        ("output", UNEQUAL @ OTHERS.key, "key used as value"),
+    ],
+)
+def test_the_names_of_the_catalogue_serve_sheets(tmp_path, stage, rows, instead):
+    path = sheet(tmp_path, **{stage: written(rows, 3)})
+    fields = json.loads(path.read_text()) | ONE_AND_TWO
+    path.write_text(json.dumps(fields))
+    report = check_sheet(path)
+    assert report.first_wrong.instead.startswith(instead), str(report)
+
+
+def test_an_output_worked_from_cut_digits_is_no_error(tmp_path):
+    weights = written(TRUE.weights, 2, cut=True)
+    numbers = np.array([[float(x.strip("<>")) for x in row] for row in weights.values()])
+    report = check_sheet(sheet(tmp_path, weights=weights, output=written(numbers @ X, 2)))
+    assert not all(step.is_true for step in report.steps)
+    assert (report.verdict, report.status) == ("right", 0), str(report)
+    assert "(from the digits of its weights)" in str(report)
+
+
+def test_a_wrong_entry_has_its_line(tmp_path):
+    text = ROBOTS.read_text().replace("tasks   = [0.12, 1.64]", "tasks   = [0.12]")
+    path = tmp_path / "sheet.toml"
+    path.write_text(text)
+    line = next(i for i, x in enumerate(text.splitlines(), 1) if x.startswith("tasks "))
+    with pytest.raises(FileError) as caught:
+        check_sheet(path)
+    assert (
+        str(caught.value) == f"{path} line {line}: claimed.output.tasks must have 2 numbers, got 1."
+    )
 
 
 def test_wrong_weights_and_a_sum_that_follows_from_them(tmp_path):

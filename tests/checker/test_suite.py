@@ -5,8 +5,10 @@ import math
 import numpy as np
 import pytest
 
+from regard.checker.adapters import native, on_device
 from regard.checker.check import check
 from regard.checker.suite import FAIL, NOT_CLAIMED, PASS, run_suite
+from regard.errors import ArgumentError
 
 torch = pytest.importorskip("torch", reason="gradients and packed kernels are those of PyTorch")
 
@@ -214,3 +216,100 @@ def test_pages_read_past_their_end_or_in_the_wrong_order_fail():
 
     assert statuses(past_the_end, "lengths") == {"lengths": FAIL}
     assert check(in_order).verdict == "wrong"
+
+
+def in_32_bits(q, k, v, causal=False):
+    scores = (q.float() @ k.float().transpose(-1, -2)) / math.sqrt(q.shape[-1])
+    if causal:
+        later = torch.ones(scores.shape[-2:], dtype=torch.bool).triu(1)
+        scores = scores.masked_fill(later, float("-inf"))
+    return (scores.softmax(-1) @ v.float()).to(q.dtype)
+
+
+def half_only(q, k, v, causal=False):
+    if q.dtype not in (torch.float16, torch.bfloat16):
+        raise RuntimeError("only fp16 and bf16 are supported")
+    return in_32_bits(q, k, v, causal)
+
+
+def multiples_of_16(q, k, v, causal=False):
+    if q.shape[-2] % 16 or k.shape[-2] % 16:
+        raise ValueError("the lengths must be multiples of 16")
+    if q.shape[-1] not in (16, 32, 64, 128):
+        raise ValueError("the head width must be 16, 32, 64 or 128")
+    return in_32_bits(q, k, v, causal)
+
+
+def blocks_of_128(q, k, v):
+    assert q.dtype == torch.float16
+    assert all(x.shape[-2] % 128 == 0 and x.shape[-1] == 128 for x in (q, k, v))
+    return in_32_bits(q, k, v)
+
+
+def without_rescale(q, k, v):
+    """Tiles of 64, of lengths that are multiples of 16: one tile is right."""
+    assert all(x.shape[-2] % 16 == 0 for x in (q, k))
+    highest, total, output = torch.tensor(-math.inf), 0, 0
+    for at in range(0, k.shape[-2], 64):
+        tile = slice(at, at + 64)
+        scores = q @ k[..., tile, :].transpose(-1, -2) / math.sqrt(q.shape[-1])
+        highest = torch.maximum(highest, scores.amax(-1, keepdim=True))
+        e = (scores - highest).exp()
+        total, output = total + e.sum(-1, keepdim=True), output + e @ v[..., tile, :]
+    return output / total
+
+
+@torch.library.custom_op("regard_tests::attention", mutates_args=())
+def operator(
+    q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, is_causal: bool = False
+) -> torch.Tensor:
+    return torch.nn.functional.scaled_dot_product_attention(q, k, v, is_causal=is_causal)
+
+
+@torch.library.custom_op("regard_tests::unscaled", mutates_args=())
+def unscaled_operator(
+    q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, is_causal: bool = False
+) -> torch.Tensor:
+    return torch.nn.functional.scaled_dot_product_attention(q, k, v, is_causal=is_causal, scale=1.0)
+
+
+@pytest.mark.parametrize(
+    ("kernel", "dtypes"),
+    [
+        (half_only, {"float16", "bfloat16"}),
+        (multiples_of_16, {"float32", "float16", "bfloat16"}),
+        pytest.param(blocks_of_128, {"float16"}, marks=pytest.mark.nightly),
+        (operator, {"float32", "float16", "bfloat16"}),
+        (torch.ops.regard_tests.attention, {"float32", "float16", "bfloat16"}),
+    ],
+    ids=["half only", "multiples of 16", "blocks of 128", "operator", "packet"],
+)
+def test_a_kernel_is_asked_in_the_sizes_and_dtypes_that_it_takes(kernel, dtypes):
+    assert check(kernel).verdict == "right"
+    suite = run_suite(kernel, "mine")
+    assert suite.status == 0, suite.markdown()
+    plain_row = suite.rows["plain"]
+    assert {dtype for dtype, cell in plain_row.items() if cell.status == PASS} == dtypes
+    if kernel is not blocks_of_128:
+        assert all(suite.rows["causal"][dtype].status == PASS for dtype in dtypes)
+
+
+@pytest.mark.nightly
+def test_wrong_kernels_of_odd_sizes_and_forms_are_named():
+    assert check(without_rescale).mistakes == ("running sum not rescaled",)
+    assert check(unscaled_operator).mistakes == ("no scaling",)
+
+
+def test_one_dtype_is_one_column():
+    suite = run_suite(half_only, "mine", dtype="bfloat16")
+    assert {tuple(row) for row in suite.rows.values()} == {("bfloat16",)}
+    with pytest.raises(ArgumentError, match="dtype must be one of float32, float16, bfloat16, got"):
+        run_suite(half_only, "mine", dtype="float8")
+
+
+def test_tensors_go_to_the_device():
+    with on_device("meta"):
+        assert native(np.ones(3), "torch", "float32").device.type == "meta"
+    assert native(np.ones(3), "torch", "float32").device.type == "cpu"
+    with pytest.raises(ArgumentError, match="device must be one that PyTorch has here, got 'gpu'"):
+        check(in_32_bits, device="gpu")

@@ -56,7 +56,14 @@ def refuses(q, k, v):
     raise RuntimeError("only on Sundays")
 
 def strange(q, k, v, flavour, colour):
-    return q
+    return q.flavoured(flavour)
+
+class NoAttention:
+    def __init__(self, width):
+        self.matrix = np.ones((width, width))
+
+    def forward(self, vectors):
+        return vectors @ self.matrix
 """
 
 
@@ -103,7 +110,15 @@ def test_right_code_is_status_0_and_json_is_json(mine):
         ("too_much", ("--memory", "2"), "MemoryError"),
         ("crash", (), "was ended by signal 6"),
         ("refuses", (), "RuntimeError: only on Sundays"),
-        ("strange", (), "the function requires 'flavour', whose name does not say what it is"),
+        ("strange", (), "the function requires 'flavour', whose name does not say what it is, and"),
+        (
+            "strange",
+            (),
+            "Add this line to the file and check attention: def attention(q, k, v): "
+            "return strange(q=q, k=k, v=v, flavour=..., colour=...)",
+        ),
+        ("NoAttention", (), "no attention was found in NoAttention"),
+        ("NoAttention", (), "def attention(x): return NoAttention(...)(vectors=x)"),
         ("nobody", (), "has no 'nobody'; it has softmax, document, right"),
     ],
 )
@@ -112,6 +127,23 @@ def test_a_target_that_cannot_be_checked_is_status_2(mine, name, options, messag
     assert done.returncode == 2, done.stdout
     assert done.stdout.startswith("COULD NOT CHECK: ")
     assert message in re.sub(r"\s+", " ", done.stdout)
+
+
+def test_a_file_that_imports_from_its_package_is_loaded_as_a_part_of_it(tmp_path):
+    (tmp_path / "package" / "inner").mkdir(parents=True)
+    for folder in (tmp_path / "package", tmp_path / "package" / "inner"):
+        (folder / "__init__.py").touch()
+    (tmp_path / "package" / "tools.py").write_text(MINE)
+    path = tmp_path / "package" / "inner" / "mine.py"
+    path.write_text("from ..tools import right\n")
+    assert run(f"{path}:right").returncode == 0
+
+
+def test_an_import_that_takes_too_long_is_called_one(tmp_path):
+    path = tmp_path / "training.py"
+    path.write_text("def attention(q, k, v):\n    return v\n\nwhile True:\n    pass\n")
+    text = re.sub(r"\s+", " ", run(f"{path}:attention", "--seconds", "2").stdout)
+    assert "importing its file took longer than 2 s (--seconds N for more): put what" in text
 
 
 def test_the_sheet_and_the_help():

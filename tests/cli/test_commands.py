@@ -298,7 +298,8 @@ def test_open_of_what_is_no_saved_file(tmp_path):
         f'{needed} {notes} is another kind of file. {makes} FOLDER "text" --save run.regard'
     )
     assert refused("open", "--no-browser", str(tmp_path)) == (
-        f'{needed} {tmp_path} is a model\'s folder. {makes} {tmp_path} "text" --save run.regard'
+        f"{needed} {tmp_path} is a model's folder. To keep the model loaded in the page: regard "
+        f"open --model {tmp_path}"
     )
 
 

@@ -83,7 +83,7 @@ def test_a_model_of_text_and_images(folders, capsys, tmp_path):
     assert status == 0
     embedded = page.read_text()
     assert embedded.count("data:image/jpeg;base64,") == 2
-    assert '"views": ["read"]' in embedded or '"views":["read"]' in embedded
+    assert '"views": ["map"]' in embedded
     status, out, _ = run(capsys, folders / "llava", *asked, "--find", "this", "--json")
     numbers = json.loads(out)
     assert numbers["title"].startswith("Weights on image 0 of 'this' when read (decoder, mean")

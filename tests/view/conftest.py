@@ -126,7 +126,8 @@ def serve() -> Iterator[Callable[..., str]]:
     """A function that starts regard's own server: its address.
 
     ``serve(path, ...)`` on .regard files or none; ``serve(model=transformer)`` in place of the
-    shipped one; ``serve(trainings=(folder,))`` with the folder of a monitored training.
+    shipped one; ``serve(trainings=(folder,))`` with the folder of a monitored training;
+    ``serve(live=...)`` with a model that stays loaded.
     """
     with ExitStack() as stack:
         yield lambda *files, **options: stack.enter_context(_serving(files, **options))
@@ -140,7 +141,7 @@ def served(serve: Callable[..., str]) -> str:
 
 @contextmanager
 def _serving(
-    files: tuple[Path, ...], model: Any = None, trainings: tuple[Path, ...] = ()
+    files: tuple[Path, ...], model: Any = None, trainings: tuple[Path, ...] = (), live: Any = None
 ) -> Iterator[str]:
     from regard.view.page.jobs import Context
     from regard.view.page.readings import Readings
@@ -148,7 +149,8 @@ def _serving(
 
     with bind() as bound:
         port = bound.getsockname()[1]
-        context = Context(readings=Readings(model), files=files, trainings=trainings, token=TOKEN)
+        sources = {"files": files, "trainings": trainings, "model": live}
+        context = Context(readings=Readings(model), token=TOKEN, **sources)
         server = make_server(context, port)
         bound.listen(128)  # from here on a client waits until the server runs
         thread = Thread(target=server.run, kwargs={"sockets": [bound]}, daemon=True)

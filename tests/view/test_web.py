@@ -18,7 +18,7 @@ from regard.view.page.single_file import (
 FILES = {name: content.decode() for name, (content, _) in static_files().items()}
 SENT = ("", "app.js", "style.css", "icon.svg")  # what the page asks for
 MODULES = {name: web_files()[name] for name in modules_in_order(web_files(), "app.js")}
-LARGEST_PAGE = 230_000  # bytes; the fonts, which do not get smaller, are 71,000 of them
+LARGEST_PAGE = 248_000  # bytes; the fonts, which do not get smaller, are 71,000 of them
 
 
 @pytest.mark.parametrize("name", MODULES)

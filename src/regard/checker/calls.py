@@ -18,7 +18,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from regard.checker.adapters import PackedAttention
+from regard.checker.adapters import as_float64, native
 from regard.checker.cases import (
     PROBE_SIZES,
     PROBES,
@@ -38,15 +38,23 @@ from regard.checker.compare import (
     result_kinds,
     rounded,
 )
-from regard.checker.conventions import WINDOW_FORMS, CallingConvention, mask_shapes
+from regard.checker.conventions import (
+    PAD_FORMS,
+    PAD_SHAPES,
+    WINDOW_FORMS,
+    CallingConvention,
+    mask_shapes,
+)
+from regard.checker.kernel_forms import PackedAttention
 from regard.checker.mistakes import Mistake
-from regard.checker.prepare import Features
-from regard.engine.tensors import to_float64, to_library
+from regard.checker.prepare import Features, PreparedFunction, prepare_traced
 from regard.textbook.stages import SPECIFICATION, Stages
 from regard.typing import Array
 
 Explanation = tuple[tuple[Mistake, ...], Stages]
 MAX_ERROR_LETTERS = 140
+MAX_SHORT = 2**10  # weights of one head
+MAX_KERNEL_SIZES = 3  # that are answered, of each question
 
 
 @dataclass(frozen=True)
@@ -97,6 +105,9 @@ class Callee(Protocol):
     def is_packed(self) -> bool:
         """Whether it takes packed sequences."""
 
+    def traced(self, dtype: str) -> PreparedFunction | None:
+        """The function as a trace of it shows it; None where that shows no attention."""
+
     def call(self, call: Call) -> CallResult:
         """Its results with fresh copies of the arguments; an exception becomes the error."""
 
@@ -119,21 +130,28 @@ class LocalFunction:
     def is_packed(self) -> bool:
         return isinstance(self.function, PackedAttention)
 
+    def traced(self, dtype: str) -> PreparedFunction | None:
+        try:
+            prepared = prepare_traced(self.function, dtype)
+        except Exception:  # whatever the function leads to
+            return None
+        return replace(prepared, function=LocalFunction(prepared.function))
+
     def call(self, call: Call) -> CallResult:
         try:
             arrays, leading, keywords = call.arguments()
-            before = {role: to_float64(array) for role, array in arrays.items()}
+            before = {role: as_float64(array) for role, array in arrays.items()}
             with quietly(call.library):
                 returned = self.function(*leading, **keywords)
                 parts = returned_arrays(returned)
                 has_complex = any("complex" in str(getattr(x, "dtype", "")) for x in parts)
                 real = [part.real if has_complex else part for part in parts]
-                arrays_back = tuple(to_float64(part) for part in real)
+                arrays_back = tuple(as_float64(part) for part in real)
         except Exception as error:
             return CallResult(error=one_line(error))
         if not arrays_back:
             return CallResult(error=f"it returned {type(returned).__name__}, not an array")
-        changed = [r for r, a in arrays.items() if not np.array_equal(to_float64(a), before[r])]
+        changed = [r for r, a in arrays.items() if not np.array_equal(as_float64(a), before[r])]
         return CallResult(arrays_back, tuple(changed), has_complex=has_complex)
 
     def gradients(self, call: Call, index: int, incoming: Array) -> CallResult:
@@ -147,7 +165,7 @@ class LocalFunction:
                 output = returned_arrays(self.function(*leading, **keywords))[index]
                 if not output.requires_grad:
                     return CallResult(refused="its output has no gradient")
-                start = to_library(incoming, "torch", call.dtype)
+                start = native(incoming, "torch", call.dtype)
                 inputs = list(arrays.values())
                 grads = torch.autograd.grad(output, inputs, start, allow_unused=True)
         except Exception as error:
@@ -155,16 +173,16 @@ class LocalFunction:
         missing = [name for name, grad in zip(arrays, grads, strict=True) if grad is None]
         if missing:
             return CallResult(error=f"no gradient of {missing[0]}")
-        return CallResult(tuple(to_float64(grad) for grad in grads))
+        return CallResult(tuple(as_float64(grad) for grad in grads))
 
     def sequences(
         self, sequences: Any, options: dict[str, Any], library: str, dtype: str
     ) -> CallResult:
-        converted = [tuple(to_library(a, library, dtype) for a in some) for some in sequences]
+        converted = [tuple(native(a, library, dtype) for a in some) for some in sequences]
         try:
             with quietly(library):
                 output = self.function.sequences(converted, options)
-                return CallResult(tuple(to_float64(one) for one in output))
+                return CallResult(tuple(as_float64(one) for one in output))
         except Exception as error:
             return CallResult(error=one_line(error))
 
@@ -228,7 +246,7 @@ class BoundFunction:
             probe.name,
             sizes,
             (convention.mask_form, convention.mask_shape) if "mask" in used else (),
-            convention.pad_form if used & {"lengths", "padding"} else "",
+            (convention.pad_form, convention.pad_shape) if used & {"lengths", "padding"} else (),
             convention.scale_divides and "scale" in used,
             convention.window_form if "window" in used else "",
         )
@@ -256,11 +274,20 @@ class BoundFunction:
         return bool(result.arrays) and all(np.array_equal(one, two) for one, two in pairs)
 
     def probe_trials(self, probe: Probe) -> Iterator[Trial]:
-        """The trials of one probe at every size that the convention can express."""
-        for sizes in self.sizes or probe.sizes:
+        """The trials of one probe at every size that the convention can express.
+
+        Of sizes of kernels it takes the first few that are answered, and the last for a long input.
+        """
+        is_long, answered = probe.name == "long", 0
+        own = self.sizes[::-1] if is_long else self.sizes
+        for sizes in own or probe.sizes:
             trial = self.trial(probe, sizes)
-            if trial is not None:
-                yield trial
+            if trial is None:
+                continue
+            yield trial
+            answered += not trial.result.error
+            if own and answered == (1 if is_long else MAX_KERNEL_SIZES):
+                return
 
     def run_trials(self, features: Features, plain: bool = False) -> Candidate | None:
         """The trials of every probe that the features cover; None where all raise exceptions.
@@ -308,7 +335,9 @@ class Candidate:
 
     @cached_property
     def departing(self) -> list[Trial]:
-        return [trial for trial in self.judged if not self.explains(SPECIFICATION, [trial])]
+        """The judged trials whose results are wrong, the shortest first."""
+        wrong = [trial for trial in self.judged if not self.explains(SPECIFICATION, [trial])]
+        return sorted(wrong, key=lambda trial: trial.sizes.q * trial.sizes.k > MAX_SHORT)
 
     @cached_property
     def agreeing(self) -> list[Trial]:
@@ -382,8 +411,10 @@ class Candidate:
         unasked = "cache" in probe.needs and all(t.probe is not probe for t in self.trials)
         if unasked or not self.features.covers(probe, self.convention):
             return
-        ascending = (*SIZES_ASCENDING, *(self.bound.sizes or probe.sizes[:1]))
-        for sizes in ascending if probe.sizes is PROBE_SIZES else self.bound.sizes or probe.sizes:
+        answered = [trial.sizes for trial in self.successful if trial.probe.name == probe.name]
+        own = (answered or self.bound.sizes[:MAX_KERNEL_SIZES]) if self.bound.sizes else ()
+        ascending = (*SIZES_ASCENDING, *(own or probe.sizes[:1]))
+        for sizes in ascending if probe.sizes is PROBE_SIZES else own or probe.sizes:
             case = self.bound.fit(probe, sizes) if not probe.needs or sizes.k > 1 else None
             if case is not None:
                 yield case
@@ -437,15 +468,18 @@ def working_layouts(
 
 def _mask_forms(convention: CallingConvention) -> list[CallingConvention]:
     """The convention, or one for each form of a mask or window that the function requires."""
-    if "window" in convention.roles.required:
-        return [replace(convention, window_form=form) for form in WINDOW_FORMS]
-    if "mask" not in convention.roles.required:
-        return [convention]
-    forms = ("added",) if convention.roles.added else ("bool", "added")
-    shapes = mask_shapes(convention.batched, convention.headed)
-    return [
-        replace(convention, mask_form=form, mask_shape=shape) for shape in shapes for form in forms
-    ]
+    required, made = convention.roles.required, [convention]
+    if "window" in required:
+        made = [replace(convention, window_form=form) for form in WINDOW_FORMS]
+    if "mask" in required:
+        forms = ("added",) if convention.roles.added else ("bool", "added")
+        shapes = mask_shapes(convention.batched, convention.headed, convention.tokens_first)
+        made = [replace(c, mask_form=form, mask_shape=shape)
+                for c in made for shape in shapes for form in forms]  # fmt: skip
+    if "padding" in required:
+        made = [replace(c, pad_form=form, pad_shape=shape)
+                for c in made for shape in PAD_SHAPES for form in PAD_FORMS[:2]]  # fmt: skip
+    return made
 
 
 def _plain_candidate(bound: BoundFunction) -> Candidate:
@@ -456,7 +490,7 @@ def _plain_candidate(bound: BoundFunction) -> Candidate:
 
 def _to_library(option: Any, library: str, dtype: str) -> Any:
     if isinstance(option, np.ndarray):
-        return to_library(option, library, dtype)
+        return native(option, library, dtype)
     if isinstance(option, tuple) and any(isinstance(x, np.ndarray) for x in option):
         return tuple(_to_library(x, library, dtype) for x in option)
     return option

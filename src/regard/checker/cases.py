@@ -47,14 +47,14 @@ class Sizes(NamedTuple):
 class Case(AttentionInputs):
     """One input: query (b, h, q, d), key (b, g, k, d), value (b, g, k, v) and the options.
 
-    Where the function under test starts from vectors, ``x`` (b, t, e) and ``matrices``
+    Where the function under test starts from vectors, ``sources``, each (b, t, e), and ``matrices``
     (each (e, h * d)) are what the three were made from.
     """
 
     mask: Array | None = None  # never a function: the function under test takes arrays
-    x: Array | None = None
+    sources: tuple[Array, ...] = ()
     matrices: tuple[Array, ...] = ()
-    others: tuple[Array, ...] = ()  # what a module gets besides x
+    bias: Array | None = None  # added to the scores by the function itself, such as by distance
     cached: int = 0  # number of leading keys that are passed as those of earlier calls
     slopes: Array | None = None  # of a bias that grows with the distance, one per head
 
@@ -63,13 +63,18 @@ class Case(AttentionInputs):
         (b, h, q, d), (g, k), v = self.query.shape, self.key.shape[1:3], self.value.shape[-1]
         return Sizes(b, h, q, k, d, v, 0 if g == h else g)
 
+    @property
+    def is_masked(self) -> bool:
+        """Whether anything is hidden or added by an argument."""
+        return self.mask is not None or self.causal or bool(self.window) or self.lengths is not None
+
     @cached_property
     def digest(self) -> bytes:
         """A hash of every number and option: equal for cases that are equal."""
         result = blake2b(digest_size=16)
         for field in fields(self):
             value = getattr(self, field.name)
-            for entry in value if field.name in ("matrices", "others") else (value,):
+            for entry in value if field.name in ("matrices", "sources") else (value,):
                 is_array = isinstance(entry, np.ndarray)
                 text = f"{entry.dtype} {entry.shape}" if is_array else repr(entry)
                 result.update(f"{field.name} {text} ".encode())
@@ -86,7 +91,7 @@ class Case(AttentionInputs):
     def with_projections(self, matrices: tuple[Array, ...], x: Array) -> Case:
         heads = self.query.shape[1]
         query, key, value = (split_heads(x @ matrix, heads) for matrix in matrices)
-        return replace(self, query=query, key=key, value=value, x=x, matrices=matrices)
+        return replace(self, query=query, key=key, value=value, sources=(x,), matrices=matrices)
 
 
 _BASE_SEED: ContextVar[int] = ContextVar("base_seed", default=0)
@@ -169,13 +174,16 @@ WIDE = Sizes(2, 3, 5, 5, 6, 6)
 TOKENS_AS_FEATURES = Sizes(2, 3, 4, 4, 4, 4)
 PROBE_SIZES = (CROSS, SQUARE, NARROW, PLAIN, WIDE, TOKENS_AS_FEATURES)
 # Longer than any usual tile, and not a multiple of one.
-LONG_SIZES = (Sizes(2, 2, 3, 333, 4, 6), Sizes(2, 2, 333, 333, 4, 4))
-# For kernels that take multiples of 16, 64 or 128 alone.
+LONG_SIZES = (Sizes(2, 2, 3, 333, 4, 6), Sizes(2, 1, 333, 333, 4, 4))
+# For kernels that take widths, or numbers of tokens, that are multiples of 16, 64 or 128 alone.
 KERNEL_SIZES = (
+    Sizes(2, 3, 5, 7, 16, 16),
+    Sizes(1, 2, 5, 7, 64, 64),
     Sizes(2, 3, 16, 32, 16, 16),
     Sizes(1, 2, 64, 128, 64, 64),
-    Sizes(1, 2, 128, 384, 64, 64),
-    Sizes(1, 2, 384, 384, 64, 64),
+    Sizes(1, 2, 128, 256, 64, 64),
+    Sizes(1, 2, 256, 256, 64, 64),
+    Sizes(1, 2, 128, 256, 128, 128),
 )
 SIZES_ASCENDING = (
     Sizes(1, 1, 1, 1, 1, 1),

@@ -13,14 +13,14 @@ from typing import Any
 import numpy as np
 
 from regard.arguments import suggest_keywords
+from regard.checker.adapters import on_device
 from regard.checker.calls import (
-    BoundFunction,
     Candidate,
     Explanation,
     LocalFunction,
     working_layouts,
 )
-from regard.checker.cases import KERNEL_SIZES, PROBES, Case, Sizes, seeded
+from regard.checker.cases import KERNEL_SIZES, PROBE_BY_NAME, PROBES, Sizes, seeded
 from regard.checker.compare import (
     UNKNOWN_KIND,
     Reference,
@@ -30,6 +30,7 @@ from regard.checker.compare import (
     largest_gap,
     tolerance,
 )
+from regard.checker.confirm import NOT_BY_WORD, ask_again
 from regard.checker.conventions import DTYPES, MIXED_POSITIONS, CallingConvention
 from regard.checker.explain import (
     CORRECT,
@@ -43,6 +44,7 @@ from regard.checker.explain import (
 )
 from regard.checker.mistakes import FEATURE_MISTAKES, single_mistakes
 from regard.checker.mistakes.entry import changed, run_stages
+from regard.checker.own_bias import explain_with_own_bias
 from regard.checker.prepare import Features, PreparedFunction, describe, prepare, read_features
 from regard.checker.properties import (
     batch_independence,
@@ -63,9 +65,9 @@ from regard.checker.report import (
     Finding,
     Report,
 )
+from regard.checker.signatures import operator_schema
 from regard.errors import ArgumentError, count
 from regard.textbook.stages import dot_products
-from regard.typing import Array
 
 RESULTS_DIFFER = "results that differ between two calls"
 INPUTS_CHANGED = "inputs changed in place"
@@ -75,10 +77,12 @@ EMPTY_ROW_NAN = "a row that may see nothing gives NaN"
 EMPTY_ROW_UNIFORM = "a row that may see nothing gives a uniform row"
 REPEATED_CALLS = 3
 ROTATED_WORDS = 6
-LEAST_CHANGE = 1e-5  # of a weight or a value: less is lost in float32
 MIXED_ROTATIONS = "rotary pairs and halves mixed"
 MAX_REASONS = 3
 SIZE_PATTERN = r"(?i)multiple|divi|power of|block|assert|must be|support|seqlen|head.?dim|%"
+# Errors that arrays of another shape would not have spared.
+WHATEVER_THE_SHAPE = ("it returned", "NotImplementedError", "NameError", "UnboundLocalError",
+                      "ModuleNotFoundError")  # fmt: skip
 HOW_TO_WRAP = (
     "Say how it is called with --signature 'q k v as bhtd', or add a function to the file and "
     "check that: def attention(q, k, v): return {name}(...)  # arrays (batch, head, token, feature)"
@@ -89,11 +93,6 @@ EQUAL_WEIGHTS = (
     "give them other numbers, such as those that PyTorch draws."
 )
 
-NOT_BY_WORD = (
-    "query, key and value of a word depend on the other words, so that nothing confirms them: "
-    "check the function inside it that takes q, k and v."
-)
-
 
 @suggest_keywords
 def check(
@@ -102,6 +101,7 @@ def check(
     signature: str = "auto",
     features: str | Iterable[str] = "auto",
     dtype: str = "auto",
+    device: str = "cpu",
     strict: bool = False,
     seed: int = 0,
 ) -> Report:
@@ -118,6 +118,8 @@ def check(
         What the parameters do not show, such as ("causal",) or ("no empty rows",).
     dtype : str
         float64, float32, float16 or bfloat16; by default the widest that the function takes.
+    device : str
+        Where PyTorch's tensors are put, such as "cuda".
     strict : bool
         Whether a row that may see nothing must give zeros.
     seed : int
@@ -135,12 +137,13 @@ def check(
     """
     claimed = read_options(features, dtype, seed)
     name = function_name(function)
-    try:
-        prepared = prepare(function, signature, dtype)
-    except ArgumentError as error:
-        return Report(name, UNKNOWN, tried=(str(error),))
-    prepared = replace(prepared, function=LocalFunction(prepared.function))
-    return check_prepared(prepared, name, claimed, seed=seed, strict=strict)
+    with on_device(device):
+        try:
+            prepared = prepare(function, signature, dtype)
+        except ArgumentError as error:
+            return Report(name, UNKNOWN, tried=(str(error),))
+        prepared = replace(prepared, function=LocalFunction(prepared.function))
+        return check_prepared(prepared, name, claimed, seed=seed, strict=strict)
 
 
 def read_options(features: str | Iterable[str], dtype: str, seed: int) -> Features:
@@ -153,7 +156,10 @@ def read_options(features: str | Iterable[str], dtype: str, seed: int) -> Featur
 
 
 def function_name(function: Any) -> str:
-    """The name of a function, or of the class of an object."""
+    """The name of a function or operator, or of the class of an object."""
+    schema = operator_schema(function)
+    if schema is not None:
+        return str(schema.name.rpartition(":")[2])
     return str(getattr(function, "__name__", type(function).__name__))
 
 
@@ -192,7 +198,7 @@ def _first_verdict(
 
 
 def _ways_to_ask(
-    prepared: PreparedFunction, tried: Collection[tuple[str, str, str]]
+    prepared: PreparedFunction, tried: Collection[tuple[str, str, str]], dtype: str = "auto"
 ) -> Iterator[tuple[PreparedFunction, tuple[Sizes, ...]]]:
     """The function, with a mask in every call where None raises, and with sizes of kernels.
 
@@ -204,15 +210,22 @@ def _ways_to_ask(
     if optional and not set(optional) <= set(roles.required):
         required = replace(roles, required=(*roles.required, *optional))
         yield replace(prepared, roles=required), ()
-    if tried and any(re.search(SIZE_PATTERN, why) for _, _, why in tried):
+    if len({why for _, _, why in tried}) > 1 or any(re.search(SIZE_PATTERN, x[2]) for x in tried):
         yield prepared, KERNEL_SIZES
+    if prepared.reading is None:
+        traced = prepared.function.traced(dtype)
+        if traced is not None:
+            yield traced, ()
 
 
 def _reasons(name: str, tried: dict[tuple[str, str, str], str]) -> tuple[str, ...]:
     """What was tried, each error once; one sentence where every call ended in the same."""
     errors = list(dict.fromkeys(why for _, _, why in tried))
-    if len(errors) == 1 or any(error.startswith("NotImplementedError") for error in errors):
-        return (f"{name} raises {errors[0]}",)
+    certain = [error for error in errors if error.startswith(WHATEVER_THE_SHAPE)]
+    if len(errors) == 1 or certain:
+        error = (certain or errors)[0]
+        first = error.removeprefix("it ")
+        return (f"{name} {'raises ' if first == error else ''}{first}",)
     by_error = {why: text for (_, _, why), text in reversed(tried.items())}
     reasons = [f"{by_error[why]}: {why}" for why in errors[:MAX_REASONS]]
     return (*reasons, HOW_TO_WRAP.format(name=name))
@@ -239,9 +252,12 @@ def judge(
         sizes = layouts[0].successful[0].case.sizes.text
         same = Finding("values", FAIL, "what came back is what went in", input=sizes)
         return _certainly_wrong(layouts[0], name, returned_input, same)
-    verdict = explain(layouts, features)
-    if verdict.explanation is None or _fails_otherwise(verdict):
-        verdict = explain_for_equal_lengths(layouts, features) or verdict
+    empty = _find_nothing(layouts[0])
+    if empty:
+        sizes = layouts[0].successful[0].case.sizes.text
+        alike = Finding("values", FAIL, "every number that came back is alike", input=sizes)
+        return _certainly_wrong(layouts[0], name, empty, alike)
+    verdict = _explained(layouts, features)
     if verdict.explanation == CORRECT and _mixes_rotations(verdict.candidate.convention):
         detail = "with every word the same, a score must depend on the distance of two words alone"
         found = Finding("rotary positions", FAIL, detail)
@@ -258,7 +274,7 @@ def judge(
         detail = "it has a matrix for an output layer, and nothing is done with it"
         findings = (*findings, Finding("every layer used", FAIL, detail))
     if verdict.explanation == CORRECT and fresh_seed is not None:
-        fresh, finding = _ask_again(verdict.candidate, fresh_seed)
+        fresh, finding = ask_again(verdict.candidate, fresh_seed)
         if finding.detail == NOT_BY_WORD:
             called = _describe_call(verdict.candidate, name)
             return Report(name, UNKNOWN, called=called, notes=prepared.notes, tried=(NOT_BY_WORD,))
@@ -279,6 +295,7 @@ def judge(
         caveats=caveats,
         departure=_first_departure(departing) if wrong else None,
         asked=tuple(_asked_steps(verdict.candidate)),
+        library=verdict.candidate.convention.library,
     )
 
 
@@ -295,11 +312,23 @@ def _asked_steps(candidate: Candidate) -> Iterator[str]:
     yield "result"
 
 
+def _explained(layouts: list[Candidate], features: Features) -> Verdict:
+    """The simplest explanation; else one for equal lengths, or with a bias of its own."""
+    verdict = explain(layouts, features)
+    if verdict.explanation is None or _fails_otherwise(verdict):
+        verdict = explain_for_equal_lengths(layouts, features) or verdict
+    if verdict.explanation is None:
+        verdict = explain_with_own_bias(layouts, features) or verdict
+    return verdict
+
+
 def _fails_otherwise(verdict: Verdict) -> bool:
     """Whether a function that gives every answer rightly is wrong for some other lengths."""
-    if verdict.explanation != CORRECT or not verdict.candidate.convention.separate:
+    convention = verdict.candidate.convention
+    if verdict.explanation != CORRECT or not (convention.separate or convention.takes_context):
         return False
-    return matches_specification(verdict.candidate, "values", [PROBES[0]]).status == FAIL
+    probe = PROBE_BY_NAME["plain" if convention.separate else "mask"]
+    return matches_specification(verdict.candidate, "values", [probe]).status == FAIL
 
 
 def _mixes_rotations(convention: CallingConvention) -> bool:
@@ -307,13 +336,13 @@ def _mixes_rotations(convention: CallingConvention) -> bool:
     if convention.position in MIXED_POSITIONS:
         return True
     reading = convention.reading
-    if reading is None or reading.takes_context:
+    if reading is None or reading.first_alone:
         return False
-    word = np.random.default_rng(8).standard_normal((1, 1, reading.widths[0]))
-    try:
-        query, key, _ = reading.features((np.repeat(word, ROTATED_WORDS, axis=1),))
-    except ArgumentError:
+    words = [np.random.default_rng(8).standard_normal((1, 1, width)) for width in reading.widths]
+    made = reading.vectors(tuple(np.repeat(word, ROTATED_WORDS, axis=1) for word in words))
+    if made is None:
         return False
+    query, key = made[:2]
     lengths = [np.linalg.norm(x, axis=-1) for x in (query, key)]
     if not all(np.allclose(x, x[:, :, :1], rtol=1e-5) for x in lengths):
         return False  # positions enter in another way
@@ -325,8 +354,10 @@ def _mixes_rotations(convention: CallingConvention) -> bool:
 
 def _certainly_wrong(candidate: Candidate, name: str, mistake: str, finding: Finding) -> Report:
     """The report on a mistake that is seen before any number is compared."""
-    called = describe(candidate.convention, name)
-    return Report(name, WRONG, (mistake,), called, (finding,), confidence="certain")
+    convention = candidate.convention
+    called = describe(convention, name)
+    return Report(name, WRONG, (mistake,), called, (finding,), confidence="certain",
+                  library=convention.library)  # fmt: skip
 
 
 def _unanswered(prepared: PreparedFunction, name: str, verdict: Verdict) -> Report:
@@ -375,83 +406,12 @@ def _ignores_scores(candidate: Candidate) -> bool:
     )
 
 
-def _ask_again(candidate: Candidate, seed: int) -> tuple[Candidate | None, Finding]:
-    """All questions with numbers that nobody can have known before, and whether all are right.
-
-    Of a module's query, key and value this is what confirms them: they are asked for word by word,
-    before anyone knows the sentences that will be made of the words.
-    """
-    name = "fresh inputs"
-    convention, reading = candidate.convention, candidate.convention.reading
-    mixed = replace(convention, reading=reading.mixed if reading else None)
-    with seeded(seed):
-        bound = BoundFunction(candidate.bound.function, mixed, sizes=candidate.bound.sizes)
-        fresh = bound.run_trials(candidate.features)
-        if fresh is None:
-            return None, Finding(name, FAIL, "with other numbers every call ended in an exception")
-        ignored = _ignored_vector(fresh)
-    if ignored:
-        return fresh, Finding(name, FAIL, ignored, input=fresh.trials[0].case.sizes.text)
-    # In 16 bits large scores leave no digits: which key wins is decided by rounding.
-    large = ("large",) if convention.dtype in ("float16", "bfloat16") else ()
-    departing = [t for t in fresh.departing if not any(x in t.probe.name for x in large)]
-    if departing or fresh.refused - candidate.refused:
-        detail = "with other numbers its results are wrong"
-        if reading is not None and _depends_on_others(fresh):
-            detail = NOT_BY_WORD
-        return fresh, Finding(name, FAIL, detail, input=fresh.trials[0].case.sizes.text)
-    return fresh, Finding(name, PASS, count(len(fresh.judged), "call"))
-
-
-def _ignored_vector(fresh: Candidate) -> str:
-    """What shows that a head of a module is no attention to words, or ''.
-
-    Weights that are all 0 and 1, or that stay the same with other words in the same places, would
-    make an attention of any function of a word.
-    """
-    reading = fresh.convention.reading
-    if reading is None:
-        return ""
-    other = BoundFunction(
-        fresh.bound.function,
-        replace(fresh.convention, reading=reading.exchanged),
-        sizes=fresh.bound.sizes,
-    )
-    change = dict.fromkeys(("softness", "query", "key", "value"), 0.0)
-    for trial in fresh.plain:
-        exchanged = other.fit(trial.probe, trial.sizes)
-        if exchanged is None or "large" in trial.probe.name:
-            continue
-        for name, gap_h in _changes_by_head(trial.case, exchanged):
-            change[name] = max(change[name], float(gap_h.min()))
-    if change.pop("softness") < LEAST_CHANGE:
-        return "a head gives all of its weight to one key in every row"
-    ignored = next((role for role, gap in change.items() if gap < LEAST_CHANGE), "")
-    return ignored and f"the {ignored} of a head is the same for every word"
-
-
-def _changes_by_head(case: Case, exchanged: Case) -> Iterator[tuple[str, Array]]:
-    """How far the weights are from 0 and 1, and what other words change, for each head."""
-    weights = exact_trace(case).weights
-    yield "softness", (1 - weights.max(axis=-1)).max(axis=(0, 2))
-    for role in ("query", "key"):
-        other = exact_trace(replace(case, **{role: getattr(exchanged, role)})).weights
-        yield role, np.abs(other - weights).max(axis=(0, 2, 3))
-    yield "value", np.abs(exchanged.value - case.value).max(axis=(0, 2, 3))
-
-
-def _depends_on_others(fresh: Candidate) -> bool:
-    """Whether query, key or value of a word change with the other words of its sentence."""
-    reading, case = fresh.convention.reading, fresh.plain[0].case
-    if reading is None or case.x is None:
-        return False
-    made = reading.vectors((case.x, *case.others))
-    own = (case.query, case.key, case.value)
-    return made is None or any(
-        one.shape != two.shape
-        or not np.allclose(one, two, rtol=1e-4, atol=1e-6 * np.abs(two).max())
-        for one, two in zip(made, own, strict=True)
-    )
+def _find_nothing(candidate: Candidate) -> str:
+    """The mistake of a function whose results are all zeros, or all NaN, in any shape; or ''."""
+    results = [array for trial in candidate.plain for array in trial.result.arrays[:1]]
+    if all(not array.any() for array in results):
+        return "output is zero everywhere"
+    return "NaN everywhere" if all(np.isnan(array).all() for array in results) else ""
 
 
 def _find_returned_input(candidate: Candidate) -> str:
@@ -590,10 +550,20 @@ def _notes(verdict: Verdict, layouts: list[Candidate]) -> Iterator[str]:
         yield f"With fewer queries than keys its causal mask takes the queries for the {corner}."
     if verdict.explanation is not None and not verdict.explanation[0]:
         yield from _other_layouts(candidate, layouts)
-    if convention.equal_lengths:
-        yield "It is right for self-attention: with as many queries as keys, and not otherwise."
+    if convention.separate and not convention.batched:
+        yield f"It takes one sentence, {convention.axes}: no call with a batch of them succeeded."
+    if convention.own_slopes is not None:
+        yield (
+            "A bias of its own, by the distance of two words, is added to the scores. It was asked "
+            "with as many queries as keys alone."
+        )
+    elif convention.equal_lengths:
+        masked = "With a mask it" if convention.takes_context else "It"
+        yield f"{masked} is right for self-attention: as many queries as keys, and not otherwise."
     if convention.roles.has("scale") and convention.scale_divides:
         yield "Its scale is a divisor of the scores."
+    if convention.gives_scores and UNKNOWN_KIND in candidate.kinds[1:]:
+        yield "The scores that it returns besides the output were not judged."
     if candidate.refused:
         yield f"Not asked, since it ended in an exception: {', '.join(sorted(candidate.refused))}."
 

@@ -17,7 +17,6 @@ from regard.textbook.stages import (
     Stages,
     Trace,
     dot_products,
-    run,
     scale_scores,
     softmax,
     weighted_sum,
@@ -25,8 +24,10 @@ from regard.textbook.stages import (
 from regard.typing import Array
 
 UNKNOWN_KIND = "odd"  # of a returned array whose shape fits nothing
-# A few kilobytes each: every mistake alone, on the cases of one function.
-MAX_CACHED_TRACES = 4096
+# A few kilobytes each: every mistake alone, on the cases of one function. Those of long inputs are
+# megabytes, and only a few are kept.
+MAX_CACHED_TRACES, MAX_LONG_TRACES = 4096, 4
+MAX_SHORT_WEIGHTS = 2**14
 
 
 @dataclass(frozen=True)
@@ -149,22 +150,31 @@ class _CaseKey:
         return isinstance(other, _CaseKey) and self.case.digest == other.case.digest
 
 
-@lru_cache(maxsize=MAX_CACHED_TRACES)
 def _reference(stages: Stages, dtype: Any, key: _CaseKey) -> Reference | None:
     """What these stages give, computed once; None where the sizes do not allow the mistake.
 
     Different readings of one function, and different functions, are asked the same cases.
     """
+    (b, h, q, _), k = key.case.query.shape, key.case.key.shape[2]
+    kept = _short_reference if b * h * q * k <= MAX_SHORT_WEIGHTS else _long_reference
+    return kept(stages, dtype, key)
+
+
+def _new_reference(stages: Stages, dtype: Any, key: _CaseKey) -> Reference | None:
     try:
         return Reference(run_stages(stages, key.case, dtype))
     except ValueError:
         return None
 
 
+_short_reference = lru_cache(maxsize=MAX_CACHED_TRACES)(_new_reference)
+_long_reference = lru_cache(maxsize=MAX_LONG_TRACES)(_new_reference)
+
+
 def exact_reference(case: Case) -> Reference:
     """What the specification gives for a case in float64, computed once."""
     reference = _reference(SPECIFICATION, np.float64, _CaseKey(case))
-    return reference or Reference(run(SPECIFICATION, case))
+    return reference or Reference(run_stages(SPECIFICATION, case))
 
 
 def exact_trace(case: Case) -> Trace:
@@ -200,7 +210,7 @@ def largest_gap(computed: Array, exact: Array, kind: str, allowed: float) -> Gap
 
 def rounded(case: Case, dtype: str) -> Case:
     """The case with inputs that the dtype can hold, so that only the computation can be off."""
-    if case.x is not None:
+    if case.sources:
         return case
     query, key, value = (as_dtype(array, dtype) for array in (case.query, case.key, case.value))
     mask = case.mask
@@ -223,8 +233,8 @@ def as_dtype(array: Array, dtype: str) -> Array:
 
 
 def working_dtype(dtype: str) -> Any:
-    """The dtype that stages are computed in; NumPy has no bfloat16."""
-    return np.float32 if dtype == "bfloat16" else dtype
+    """The dtype that stages are computed in: kernels of 16 bits add up in 32, as is right."""
+    return np.float32 if dtype in ("float16", "bfloat16") else dtype
 
 
 def _same(
@@ -251,7 +261,7 @@ def plain_run(case: Case, dtype: str) -> Trace:
     stage is computed in float64 and rounded, as processors do that add up in a wider type.
     """
     if dtype in ("float32", "float64"):
-        return run(SPECIFICATION, case, dtype)
+        return run_stages(SPECIFICATION, case, dtype)
 
     def rounded_to(stage: Callable[..., Array]) -> Callable[..., Array]:
         return lambda *arguments: as_dtype(stage(*arguments), dtype)
@@ -262,4 +272,4 @@ def plain_run(case: Case, dtype: str) -> Trace:
         normalise=rounded_to(softmax),
         sum_values=rounded_to(weighted_sum),
     )
-    return run(stages, case)
+    return run_stages(stages, case)

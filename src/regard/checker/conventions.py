@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from regard.checker.cases import Case, draw_projected, join_heads
-from regard.checker.reading import Reading, pack_source
+from regard.checker.reading import Reading, form_text, pack
 from regard.checker.signatures import ARRAYS, Roles
 from regard.textbook.stages import Trace
 from regard.typing import Array
@@ -25,10 +25,7 @@ DTYPES = ("float64", "float32", "float16", "bfloat16")
 EPSILONS = {"float64": 2.0**-52, "float32": 2.0**-23, "float16": 2.0**-10, "bfloat16": 2.0**-7}
 LAYOUTS = {
     "qkv": ("bhtd", "bthd", "btd", "thd", "tbd", "td", "bhdt", "tbhd", "bhtd shared"),
-    "packed": ("bt3hd", "3bhtd", "b3htd"),
-    "pair": ("bt2hd",),
     "xw": ("btd", "td"),
-    "x": ("btd", "tbd", "td"),
 }
 AXES = {
     "bhtd": "(batch, head, token, feature)",
@@ -38,14 +35,8 @@ AXES = {
     "thd": "(token, head, feature)",
     "tbd": "(token, batch, feature)",
     "td": "(token, feature)",
-    "bdt": "(batch, feature, token)",
-    "bptd": "(batch, plane, token, feature)",
     "bhdt": "(batch, head, feature, token)",
     "tbhd": "(token, batch, head, feature)",
-    "bt3hd": "(batch, token, 3, head, feature)",
-    "3bhtd": "(3, batch, head, token, feature)",
-    "b3htd": "(batch, 3, head, token, feature)",
-    "bt2hd": "(batch, token, head, feature), (batch, token, 2, head, feature)",
     "bhtd shared": "(batch, head, token, feature), key and value (batch, token, feature)",
 }
 # The forms in which a mask of visible keys can be handed to a function, and its shapes: full, b1qk,
@@ -61,6 +52,7 @@ MASK_FORMS = {
 # the word itself.
 WINDOW_FORMS = ("pair", "both sides", "before", "before it")
 KEY_MASK_SHAPES = ("b11k", "b1k", "bk", "k")
+PAD_FORMS, PAD_SHAPES = ("hides", "bool", "ones", "added"), ("bk", "b11k", "b1k")
 ROTARY_BASE = 10000.0
 WIDE_WINDOW = 10**6
 # Query and key rotated in different orders of features: never right.
@@ -75,7 +67,10 @@ class CallingConvention:
     without being asked. ``position``: how positions enter. ``transposed_weights``: the matrices are
     (out, in). ``head_width``: the only head width that it takes, 0 for any. ``square_weights``: x
     is as wide as all heads together, so that the matrices are square. ``scale_divides``: its scale
-    is a divisor. ``equal_lengths``: it is asked with as many queries as keys alone.
+    is a divisor. ``equal_lengths``: it is asked with as many queries as keys alone; with a context
+    of its own, where there is a mask.
+    ``own_slopes``: of the bias by distance that it adds by itself, for so many heads.
+    ``gives_scores``: what it returns besides the output are scores, as it says, and no weights.
     """
 
     roles: Roles
@@ -85,6 +80,7 @@ class CallingConvention:
     mask_form: str = "bool"
     mask_shape: str = "full"
     pad_form: str = "hides"
+    pad_shape: str = "bk"
     queries_last: bool = False
     always_causal: bool = False
     reading: Reading | None = None
@@ -95,15 +91,22 @@ class CallingConvention:
     scale_divides: bool = False
     window_form: str = "pair"
     equal_lengths: bool = False
+    gives_scores: bool = False
+    own_slopes: Callable[[int], Array] | None = None
 
     @property
     def batched(self) -> bool:
-        return "b" in self.layout
+        return "b" in self.layout if self.reading is None else self.reading.batched
 
     @property
     def separate(self) -> bool:
-        """Whether query, key and value are handed in as they are, on their own or packed."""
-        return self.roles.form in ("qkv", "packed", "pair")
+        """Whether query, key and value are handed in as they are."""
+        return self.roles.form == "qkv"
+
+    @property
+    def takes_context(self) -> bool:
+        """Whether it is a module whose queries and keys come from different arrays."""
+        return self.reading is not None and self.reading.takes_context
 
     @property
     def headed(self) -> bool:
@@ -112,18 +115,41 @@ class CallingConvention:
 
     @property
     def rank(self) -> int:
-        return min(4, len(self.layout.partition(" ")[0]))
+        axes = self.layout.partition(" ")[0] if self.reading is None else self.reading.forms[0]
+        return min(4, len(axes))
+
+    @property
+    def mask_meaning(self) -> tuple[str, str]:
+        """What the numbers of a mask and of a padding mask say."""
+        return self.mask_form, self.pad_form
+
+    @property
+    def mask_shapes(self) -> tuple[str, str]:
+        return self.mask_shape, self.pad_shape
+
+    @property
+    def tokens_first(self) -> bool:
+        axes = self.layout if self.reading is None else self.reading.forms[0]
+        return tuple(axes[:2]) == ("t", "b")
+
+    @property
+    def axes(self) -> str:
+        """The axes of the arrays in words."""
+        if self.reading is None:
+            return AXES[self.layout]
+        return ", ".join(dict.fromkeys(form_text(form) for form in self.reading.forms))
+
+    def axis(self, letter: str) -> int:
+        """The axis of the output for sentences, "b", or for words, "t"."""
+        return (self.layout if self.reading is None else self.reading.returns).index(letter)
 
     def fit(self, case: Case) -> Case | None:
         """The case as this convention can express it; None where it cannot."""
         heads, batch = case.query.shape[1], case.query.shape[0]
-        if self.equal_lengths and case.query.shape[2] != case.key.shape[2]:
+        unequal = case.query.shape[2] != case.key.shape[2]
+        if self.equal_lengths and unequal and (case.is_masked or not self.takes_context):
             return None
         if case.key.shape[1] != heads and (not self.headed or self.roles.form != "qkv"):
-            return None
-        if self.roles.form in ("packed", "pair") and case.query.shape[-1] != case.value.shape[-1]:
-            return None
-        if self.roles.form == "packed" and case.query.shape[2] != case.key.shape[2]:
             return None
         if self.layout == "bhtd shared":
             case = replace(case, key=case.key[:, :1], value=case.value[:, :1])
@@ -166,10 +192,13 @@ class CallingConvention:
         return replace(case, mask=mask)
 
     def _with_positions(self, case: Case) -> Case:
-        if self.roles.has("slopes") and case.mask is None:
+        if self.own_slopes is not None:
+            (_, h, q, _), k = case.query.shape, case.key.shape[2]
+            return replace(case, bias=slope_bias(self.own_slopes(h), q, k, "distance")[0])
+        if self.roles.has("slopes"):
             slopes = 0.5 ** np.arange(1, case.query.shape[1] + 1)
             bias = slope_bias(slopes, case.query.shape[2], case.key.shape[2], self.position)
-            return replace(case, slopes=slopes, mask=bias)
+            return replace(case, slopes=slopes, bias=bias)
         if "rotary" in self.position:
             query, key = self._rotated(case.query, case.key)
             return replace(case, query=query, key=key)
@@ -185,12 +214,8 @@ class CallingConvention:
             return self._read(self.reading, case)
         if case.query.shape[2] != case.key.shape[2]:
             return None
-        if self.roles.form == "xw":
-            return draw_projected(
-                case, width=join_heads(case.query).shape[-1] if self.square_weights else 8
-            )
-        x = join_heads(case.query)
-        return case.with_projections((np.eye(x.shape[-1]),) * 3, x)
+        width = join_heads(case.query).shape[-1] if self.square_weights else 8
+        return draw_projected(case, width=width)
 
     def _read(self, reading: Reading, case: Case) -> Case | None:
         """The case as a module makes it; of cached keys the queries are the last words."""
@@ -203,34 +228,24 @@ class CallingConvention:
         whole = reading.project(replace(case, query=draw_like(case.query, words)))
         if whole is None:
             return None
-        x = None if whole.x is None else whole.x[:, cached:]
-        return replace(whole, query=whole.query[:, :, cached:], x=x)
+        sources = tuple(array[:, cached:] for array in whole.sources)
+        return replace(whole, query=whole.query[:, :, cached:], sources=sources)
 
     def arrays(self, case: Case) -> dict[str, Array]:
-        if self.reading is not None and case.x is not None:
-            sources = (pack_source(array, self.layout) for array in (case.x, *case.others))
-            return dict(zip(self.roles.sources, sources, strict=True))
-        if self.roles.form == "packed":
-            parts = [_token_head(a, self.layout) for a in (case.query, case.key, case.value)]
-            return {"packed": np.stack(parts, axis=self.layout.index("3"))}
-        if self.roles.form == "pair":
-            query, key, value = (_token_head(a, "bthd") for a in (case.query, case.key, case.value))
-            return {"query": query, "pair": np.stack([key, value], axis=2)}
-        if self.roles.form == "qkv":
+        if self.reading is not None:
+            forms = zip(case.sources, self.reading.forms, strict=True)
+            return dict(zip(self.roles.sources, (pack(x, form) for x, form in forms), strict=True))
+        if self.separate:
             query, key = case.query, case.key
             if "rotary" in self.position:
                 query, key = self._rotated(query, key, back=True)
             arrays = {"query": query, "key": key[:, :, case.cached :]}
             arrays["value"] = case.value[:, :, case.cached :]
             return {name: self.pack(array) for name, array in arrays.items()}
-        x = case.x if case.x is not None else case.query[:, 0]
-        if self.layout == "tbd":
-            x = x.swapaxes(0, 1)
-        arrays = {"x": x if self.batched else x[0]}
-        if self.roles.form == "xw":
-            matrices = [m.T if self.transposed_weights else m for m in case.matrices]
-            arrays |= dict(zip(ARRAYS["xw"][1:], matrices, strict=True))
-        return arrays
+        x = case.sources[0]
+        matrices = [m.T if self.transposed_weights else m for m in case.matrices]
+        given = (x if self.batched else x[0], *matrices)
+        return dict(zip(ARRAYS["xw"], given, strict=True))
 
     def options(self, case: Case) -> dict[str, Any]:
         made = self._scalar_options(case) | self._array_options(case)
@@ -250,7 +265,7 @@ class CallingConvention:
             "softcap": lambda: case.softcap,
             "heads": lambda: h,
             "width": lambda: d,
-            "model width": lambda: case.x.shape[-1] if case.x is not None else h * d,
+            "model width": lambda: case.sources[0].shape[-1] if case.sources else h * d,
             "grouped": lambda: case.key.shape[1] != h,
             "dropout": lambda: 0.0 if "dropout" in required else None,
             "need weights": lambda: False if "need weights" in required else None,
@@ -264,9 +279,8 @@ class CallingConvention:
 
     def _array_options(self, case: Case) -> dict[str, Callable[[], Any]]:
         (_, h, _, d), lengths = case.query.shape, case.lengths
-        plain = case.mask is None or case.slopes is not None
         return {
-            "mask": lambda: None if plain else self._mask(case),
+            "mask": lambda: None if case.mask is None else self._mask(case),
             "padding": lambda: self._padding(case),
             "lengths": lambda: lengths if self.batched or lengths is None else int(lengths[0]),
             "w_output": lambda: np.eye(h * case.value.shape[-1]),
@@ -310,16 +324,15 @@ class CallingConvention:
         if array_bhtd.ndim != 4:
             return array_bhtd.squeeze()
         if self.layout == "bte" or not self.separate:
-            return pack_source(join_heads(array_bhtd), self.layout)
-        if self.roles.form == "packed":
-            return _token_head(array_bhtd, self.layout)
+            joined = join_heads(array_bhtd)
+            return joined if self.batched else joined[0]
         if self.layout == "bhdt":
             return array_bhtd.swapaxes(2, 3)
         if self.layout == "tbhd":
             return array_bhtd.transpose(2, 0, 1, 3)
         if self.layout == "bhtd shared":
             return array_bhtd[:, 0] if array_bhtd.shape[1] == 1 else array_bhtd
-        if self.layout in ("bthd", "thd", "bt2hd"):
+        if self.layout in ("bthd", "thd"):
             array_bhtd = array_bhtd.swapaxes(1, 2)
         elif not self.headed:
             array_bhtd = array_bhtd[:, 0]
@@ -329,9 +342,7 @@ class CallingConvention:
 
     def expected(self, result: Trace, kinds: Collection[str] | None = None) -> dict[str, Array]:
         """The arrays that the function might return, by kind, in its shape; all, or these."""
-        output = self.pack(result.output)
-        if self.reading is not None and self.reading.output is not None and output.ndim == 3:
-            output = self.reading.finish(output, self.layout)
+        output = (self.reading.finish if self.reading else self.pack)(result.output)
         if result.weights.ndim != 4:
             return {"output": output}
         made = self._returned(result)
@@ -340,7 +351,7 @@ class CallingConvention:
 
     def _returned(self, result: Trace) -> dict[str, Callable[[], Array]]:
         """Makers of the arrays returned with the output, by kind, in the order of preference."""
-        made = {"weights": lambda: self._drop_axes(result.weights)}
+        made = {} if self.gives_scores else {"weights": lambda: self._drop_axes(result.weights)}
         if self.layout == "bhtd":
             made["output, tokens first"] = lambda: result.output.swapaxes(1, 2)
             made["output, heads joined"] = lambda: join_heads(result.output)
@@ -367,22 +378,20 @@ class CallingConvention:
         return mask_in_shape(mask, self.mask_shape, (b, h, q, k), (self.batched, self.headed))
 
     def _padding(self, case: Case) -> Array | None:
-        if case.lengths is None:
+        lengths, (b, _, k, _) = case.lengths, case.key.shape
+        if lengths is None and "padding" not in self.roles.required:
             return None
-        real_bk = np.arange(case.key.shape[2]) < np.asarray(case.lengths)[:, None]
-        real_bk = real_bk if self.batched else real_bk[0]
-        return mask_in_form(real_bk, self.pad_form)
+        lengths = np.full(b, k) if lengths is None else np.asarray(lengths)
+        real_bk = np.arange(k) < lengths[:, None]
+        mask = mask_in_form(real_bk if self.batched else real_bk[0], self.pad_form)
+        axes = {"b11k": (1, 2), "b1k": (1,)}.get(self.pad_shape, ())
+        return np.expand_dims(mask, axes) if self.batched else mask
 
 
 def draw_like(query_bhqd: Array, words: int) -> Array:
     """As many queries as words, of the size of these."""
     b, h, _, d = query_bhqd.shape
     return np.full((b, h, words, d), float(np.abs(query_bhqd).mean()))
-
-
-def _token_head(array_bhtd: Array, layout: str) -> Array:
-    """An array with its tokens before its heads where the layout has them in this order."""
-    return array_bhtd.swapaxes(1, 2) if layout.index("t") < layout.index("h") else array_bhtd
 
 
 def _first_of_batch(case: Case, batch: int, heads: int) -> Case:
@@ -398,7 +407,7 @@ def _first_of_batch(case: Case, batch: int, heads: int) -> Case:
 
 
 @lru_cache(maxsize=64)
-def _angles(tokens: int, width: int) -> Array:
+def rotary_angles(tokens: int, width: int) -> Array:
     """The angle of every token and pair of features, (t, d / 2)."""
     frequency = ROTARY_BASE ** (-np.arange(0, width, 2) / width)
     angles = np.outer(np.arange(tokens), frequency)
@@ -408,7 +417,7 @@ def _angles(tokens: int, width: int) -> Array:
 
 def rotation(tokens: int, width: int, position: str) -> tuple[Array, Array]:
     """cos and sin as a function takes them: (t, d) for halves, (t, d / 2) for pairs."""
-    angles = _angles(tokens, width)
+    angles = rotary_angles(tokens, width)
     if position == "rotary, halves":
         angles = np.concatenate([angles, angles], axis=-1)
     if position == "no rotation":
@@ -421,7 +430,7 @@ def rotated(array_bhtd: Array, position: str, back: bool = False) -> Array:
     tokens, width = array_bhtd.shape[-2:]
     if width % 2:
         return array_bhtd
-    angles = _angles(tokens, width) * (-1 if back else 1)
+    angles = rotary_angles(tokens, width) * (-1 if back else 1)
     cos, sin = np.cos(angles), np.sin(angles)
     half = width // 2
     pairs = "pairs" in position
@@ -490,15 +499,16 @@ def mask_in_shape(
         return broadcast.reshape(*leading, q, k) if len(leading) < 2 else broadcast
     picked: dict[str, Any] = {"qk": (0, 0), "bqk": (slice(None), 0), "b1k": (slice(None), 0),
               "bk": (slice(None), 0, 0), "k": (0, 0, 0)}  # fmt: skip
-    if shape in ("qkb1", "qk11"):
-        return mask_bhqk.transpose(2, 3, 0, 1)
+    if shape in ("qkb1", "qkb", "qk11"):
+        turned = mask_bhqk.transpose(2, 3, 0, 1)
+        return turned[..., 0] if shape == "qkb" else turned
     return mask_bhqk[picked[shape]] if shape in picked else mask_bhqk
 
 
 def mask_shapes(batched: bool, headed: bool, tokens_first: bool = False) -> tuple[str, ...]:
     """The shapes of masks to try, the most expressive first."""
     if tokens_first:
-        return ("full", "qkb1", "qk11", "b1qk", "bqk", "qk", "b11k", "bk")
+        return ("full", "qkb1", "qkb", "qk11", "b1qk", "bqk", "qk", "b11k", "bk")
     if not batched:
         return ("full", "qk", "k") if headed else ("full", "k")
     if headed:

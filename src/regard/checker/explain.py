@@ -34,8 +34,9 @@ from regard.textbook.stages import SPECIFICATION
 
 CORRECT: Explanation = ((), SPECIFICATION)
 INVERTED_MASK = "boolean mask inverted"
-# Two mistakes at once are thousands of combinations: they are tried on this many candidates.
-MAX_CANDIDATES_FOR_PAIRS = 3
+# Two mistakes at once are thousands of combinations: they are tried on this many candidates, and
+# where the answers are not long.
+MAX_CANDIDATES_FOR_PAIRS, MAX_WEIGHTS_FOR_PAIRS = 3, 2**12
 # Where this many features fail at once, the axes were probably misread.
 MIN_FEATURES_MISREAD = 3
 CERTAIN, LIKELY, NAMELESS = "certain", "likely", "unknown"
@@ -57,6 +58,7 @@ class Verdict:
 
 def explain(layouts: list[Candidate], features: Features) -> Verdict:
     """The simplest explanation: right, else one mistake, else two, else none with a name."""
+    layouts = _answering_most_sizes(layouts) if layouts[0].bound.sizes else layouts
     least = _required_rank(layouts, features)
     plausible = _plausible_readings(layouts, features, least)
     for candidate in (one for bound in plausible for one in _promising(bound, features)):
@@ -69,16 +71,32 @@ def explain(layouts: list[Candidate], features: Features) -> Verdict:
     return _retry_in_other_layouts(verdict, layouts, features)
 
 
+def _answering_most_sizes(layouts: list[Candidate]) -> list[Candidate]:
+    """The layouts that no other with as many axes surpasses in the sizes that it answers.
+
+    Of sizes that kernels take, one that is refused shows that the axes are others, even where the
+    rest is right.
+    """
+    sizes = [{trial.sizes for trial in layout.successful} for layout in layouts]
+    ranks = [layout.convention.rank for layout in layouts]
+    return [
+        layout
+        for layout, own, rank in zip(layouts, sizes, ranks, strict=True)
+        if not any(own < more and most >= rank for more, most in zip(sizes, ranks, strict=True))
+    ]
+
+
 def explain_for_equal_lengths(layouts: list[Candidate], features: Features) -> Verdict | None:
     """A function that is right with as many queries as keys, in everything; None for others.
 
-    A module that takes a context of its own has to be right with any length of it.
+    A module that takes a context of its own has to be right with any length of it, but for masks.
     """
     equal = []
     for layout in layouts:
         convention = replace(layout.convention, equal_lengths=True)
         bound = replace(layout.bound, convention=convention, trials={})
-        candidate = bound.run_trials(features, plain=True) if convention.separate else None
+        several = convention.separate or convention.takes_context
+        candidate = bound.run_trials(features, plain=True) if several else None
         if candidate is not None:
             equal.append(candidate)
     verdict = explain(equal, features) if equal else None
@@ -134,17 +152,16 @@ def _promising(bound: BoundFunction, features: Features) -> Iterator[Candidate]:
     same for all sentences, heads or queries, a mistake would not show.
     """
     plain = _first_answer(bound, PROBE_BY_NAME["plain"])
-    understood: dict[str, str] = {}  # the first mask shape in which a form is taken
+    understood: dict[tuple[str, str], tuple[str, str]] = {}  # the first shapes that are taken
     for variant in features.variants(bound.convention):
-        form = f"{variant.mask_form} {variant.pad_form}"
-        if understood.get(form, variant.mask_shape) != variant.mask_shape:
+        if understood.get(variant.mask_meaning, variant.mask_shapes) != variant.mask_shapes:
             continue
         read = bound.with_convention(variant)
         asked = [PROBE_BY_NAME[name] for name in ("mask", "padding")]
         asked = [probe for probe in asked if features.covers(probe, variant)]
         trials = [_first_answer(read, probe) for probe in asked]
         if all(t and plain and t.kinds[:1] == plain.kinds[:1] for t in trials):
-            understood[form] = variant.mask_shape
+            understood[variant.mask_meaning] = variant.mask_shapes
         if all(t and Candidate(read, (t,), t.kinds).explains(SPECIFICATION, [t]) for t in trials):
             candidate = read.run_trials(features)
             if candidate is not None:
@@ -158,16 +175,15 @@ def _first_answer(bound: BoundFunction, probe: Probe) -> Trial | None:
 
 def _mask_meanings(bound: BoundFunction, features: Features) -> Iterator[Candidate]:
     """The candidates for every meaning of masks and padding that gives results."""
-    understood: dict[str, str] = {}  # the first mask shape in which a form is understood
+    understood: dict[tuple[str, str], tuple[str, str]] = {}  # the first shapes that are taken
     for variant in features.variants(bound.convention):
-        form = f"{variant.mask_form} {variant.pad_form}"
-        if understood.get(form, variant.mask_shape) != variant.mask_shape:
+        if understood.get(variant.mask_meaning, variant.mask_shapes) != variant.mask_shapes:
             continue
         candidate = bound.with_convention(variant).run_trials(features)
         if candidate is None:
             continue
         if candidate.understood:
-            understood[form] = variant.mask_shape
+            understood[variant.mask_meaning] = variant.mask_shapes
         yield candidate
 
 
@@ -254,7 +270,7 @@ def _name_feature(candidates: list[Candidate]) -> Verdict | None:
     right = [c for c in candidates if c.plainly_right]
     right = sorted(right, key=lambda c: len(c.departing))[:MAX_CANDIDATES_FOR_PAIRS]
     pairs = [x for x in mistake_pairs() if all(m.name in FEATURE_MISTAKES for m in x[0])]
-    for candidate in right:
+    for candidate in filter(_is_short, right):
         explanation = candidate.first_explanation(pairs)
         if explanation is not None:
             return Verdict(candidate, explanation, LIKELY)
@@ -266,8 +282,14 @@ def _name_feature(candidates: list[Candidate]) -> Verdict | None:
     return None
 
 
+def _is_short(candidate: Candidate) -> bool:
+    """Whether some wrong answer has so few weights that thousands can be computed."""
+    sizes = [trial.sizes for trial in candidate.departing]
+    return any(s.b * s.h * s.q * s.k <= MAX_WEIGHTS_FOR_PAIRS for s in sizes)
+
+
 def _name_two(candidates: list[Candidate]) -> Verdict | None:
-    for candidate in candidates[:MAX_CANDIDATES_FOR_PAIRS]:
+    for candidate in filter(_is_short, candidates[:MAX_CANDIDATES_FOR_PAIRS]):
         explanation = candidate.first_explanation(_possible_pairs(candidate))
         if explanation is not None:
             return Verdict(candidate, explanation, LIKELY)

@@ -6,15 +6,24 @@ comments say, and lists the calling conventions to try, the likeliest first.
 
 from __future__ import annotations
 
-import functools
-import importlib.util
+import math
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from itertools import product
+from types import ModuleType
 from typing import Any
 
-from regard.checker.adapters import padded_form
+from regard.checker.adapters import (
+    DEVICE,
+    LIBRARY_NAMES,
+    Layer,
+    arrays_of,
+    as_layer,
+    is_module,
+    most_frequent,
+)
+from regard.checker.calling import MAX_CALLS, Called, find_call
 from regard.checker.cases import Probe
 from regard.checker.conventions import (
     AXES,
@@ -22,19 +31,14 @@ from regard.checker.conventions import (
     LAYOUTS,
     MASK_FORMS,
     MIXED_POSITIONS,
+    PAD_FORMS,
+    PAD_SHAPES,
     WINDOW_FORMS,
     CallingConvention,
     mask_shapes,
 )
-from regard.checker.instances import (
-    CalledModule,
-    attention_method,
-    call_module,
-    is_module,
-    make_and_call,
-    scalar_width,
-    takes_main_arrays,
-)
+from regard.checker.instances import HEAD_WIDTH, WIDTH, made_instances
+from regard.checker.kernel_forms import padded_form
 from regard.checker.reading import Reading
 from regard.checker.signatures import (
     ADDED_MASK_NAMES,
@@ -45,6 +49,7 @@ from regard.checker.signatures import (
     mask_shows,
     mentions_heads,
     read_roles,
+    returns_scores,
 )
 from regard.errors import ArgumentError
 
@@ -60,14 +65,8 @@ OPTIONAL_FEATURES = ("mask", "causal", "offset", "lengths", "softcap", "scale", 
                      "empty rows", "large scores", "grouped heads")  # fmt: skip
 # A function with a parameter for one of these has to answer a probe about it.
 REQUIRED_FEATURES = ("mask", "causal", "lengths", "softcap", "scale")
-LIBRARY_NAMES = {"numpy": "NumPy", "torch": "PyTorch", "jax": "JAX"}
-MAIN_ARGUMENTS = {
-    "qkv": "q, k, v",
-    "xw": "x, w_q, w_k, w_v",
-    "x": "x",
-    "packed": "qkv",
-    "pair": "q, kv",
-}
+MAIN_ARGUMENTS = {"qkv": "q, k, v", "xw": "x, w_q, w_k, w_v", "x": "x"}
+MAX_INSTANCES = 8  # that can be made of a class, before no attention is found in it
 
 
 @dataclass(frozen=True)
@@ -103,9 +102,11 @@ class Features:
     def variants(self, convention: CallingConvention) -> Iterator[CallingConvention]:
         """The convention with every meaning of masks and padding, the usual ones first."""
         masks = list(product(*self._masks(convention)))
-        pads = ("hides", "bool", "ones", "added") if convention.roles.has("padding") else ("hides",)
-        for (form, shape), pad in product(masks, pads):
-            yield replace(convention, mask_form=form, mask_shape=shape, pad_form=pad)
+        padded = convention.roles.has("padding")
+        pads = product(PAD_SHAPES, PAD_FORMS) if padded else (("bk", "hides"),)
+        for (form, shape), (pad_shape, pad) in product(masks, list(pads)):
+            yield replace(convention, mask_form=form, mask_shape=shape, pad_form=pad,
+                          pad_shape=pad_shape)  # fmt: skip
 
     def orders(self, convention: CallingConvention) -> Iterator[CallingConvention]:
         """The convention with every meaning of the order of words, the usual one first."""
@@ -125,8 +126,7 @@ class Features:
             forms = ("bool", "ones")
         if convention.roles.added:
             forms = ("added",)
-        first = convention.layout == "tbd" and convention.reading is not None
-        return forms, mask_shapes(convention.batched, convention.headed, first)
+        return forms, mask_shapes(convention.batched, convention.headed, convention.tokens_first)
 
     def _orders(self, convention: CallingConvention) -> list[tuple[bool, bool]]:
         """Pairs of always_causal and queries_last."""
@@ -158,7 +158,7 @@ def read_features(features: str | Iterable[str]) -> Features:
 class PreparedFunction:
     """A function with everything that its calling conventions are made from.
 
-    ``readings`` are those of a module's trace; ``claims`` are those that it makes itself.
+    ``reading`` is that of its trace; ``claims`` are those that it makes itself.
     """
 
     function: Any
@@ -166,7 +166,7 @@ class PreparedFunction:
     layouts: tuple[str, ...]
     libraries: tuple[str, ...]
     dtypes: tuple[str, ...]
-    readings: tuple[Reading | None, ...] = (None,)
+    reading: Reading | None = None
     claims: frozenset[str] = frozenset()
     notes: tuple[str, ...] = ()
     head_width: int = 0
@@ -179,28 +179,17 @@ class PreparedFunction:
         """
         squares = (False, True) if self.roles.form == "xw" else (False,)
         for library, dtype, square in product(self.libraries, self.dtypes, squares):
+            if library == "numpy" and dtype == "bfloat16":
+                continue  # NumPy has none
             yield [
                 CallingConvention(
-                    roles, layout, library, dtype, reading=reading, position=position,
+                    self.roles, layout, library, dtype, reading=self.reading, position=position,
                     transposed_weights=transposed, head_width=self.head_width,
-                    square_weights=square,
+                    square_weights=square, gives_scores="returns scores" in self.claims,
                 )
-                for reading, position, transposed in product(
-                    self.readings, self._positions(), self._weight_orders()
-                )
-                for roles in self._forms()
-                for layout in ((reading.layout,) if reading else self._layouts(roles))
+                for position, transposed in product(self._positions(), self._weight_orders())
+                for layout in self.layouts
             ]  # fmt: skip
-
-    def _forms(self) -> tuple[Roles, ...]:
-        """The roles; an array without a name may also be query, key and value packed into one."""
-        if self.roles.form != "x" or self.readings != (None,) or not self.roles.leading:
-            return (self.roles,)
-        leading = tuple("packed" if role == "x" else role for role in self.roles.leading)
-        return (self.roles, replace(self.roles, form="packed", leading=leading))
-
-    def _layouts(self, roles: Roles) -> tuple[str, ...]:
-        return self.layouts if roles.form == self.roles.form else LAYOUTS[roles.form]
 
     def merge_claims(self, features: Features) -> Features:
         """What is claimed; a word of the author wins over one in the code."""
@@ -219,26 +208,35 @@ class PreparedFunction:
 
 
 def prepare(function: Callable[..., Any], signature: str, dtype: str) -> PreparedFunction:
-    """The function with its roles, layouts, libraries and dtypes, the likeliest first."""
-    original = function
+    """The function with its roles, layouts, libraries and dtypes, the likeliest first.
+
+    Where names say what is query, key and value these are handed in; else they are looked for in
+    a trace of a call.
+    """
     notes: tuple[str, ...] = ()
-    called = None
     if isinstance(function, type):
-        made, called = make_and_call(function)
+        instance, called = _make(function)
         notes = (f"An instance of {function.__name__} was made for the check.",)
-        original = function = made
-    if called is None and not takes_main_arrays(function) and _is_object(function):
-        called = call_module(function)
-    if called is not None:
-        return _prepare_module(called, original, notes, dtype)
-    head_width = scalar_width(function) if _is_object(function) else 0
-    if _is_object(function) and not is_module(function):
-        function = attention_method(function)
-    function = padded_form(function)
-    roles = read_roles(function, signature)
+        if called is not None:
+            return _of_trace(called, instance, dtype, notes)
+        function = instance
+    layer = as_layer(function)
+    if layer is not None and layer.parameters:
+        return _of_trace(find_call(layer, layer.widths), function, dtype)
+    width = scalar_width(function) if layer else 0
+    original, function = function, padded_form(layer.function if layer else function)
+    try:
+        roles = read_roles(function, signature)
+    except ArgumentError as untold:
+        if signature != "auto":
+            raise ArgumentError(f"{untold}: give it a default.") from None
+        try:
+            return prepare_traced(original, dtype)
+        except ArgumentError as error:
+            raise ArgumentError(f"{untold}, and {error}") from None
+    if roles.form == "x":
+        return prepare_traced(original, dtype)
     libraries = tuple(library_order(function))
-    # NumPy has no bfloat16: a function of its arrays alone is not offered any.
-    tried = DTYPES if libraries != ("numpy",) else DTYPES[:-1]
     layouts = LAYOUTS[roles.form]
     if roles.form == "qkv" and roles.has("heads"):
         layouts = ("bte",)
@@ -247,22 +245,91 @@ def prepare(function: Callable[..., Any], signature: str, dtype: str) -> Prepare
         roles,
         _stated_layouts(signature, layouts),
         libraries,
-        tried if dtype == "auto" else (dtype,),
+        DTYPES if dtype == "auto" else (dtype,),
         claims=_hinted_claims(roles, function, original),
         notes=notes,
-        head_width=head_width,
+        head_width=width,
     )
 
 
-def _is_object(function: Any) -> bool:
-    """Whether this is an object that holds something, and no function."""
-    return (
-        hasattr(function, "__dict__")
-        and not hasattr(function, "__code__")
-        and (is_module(function) or not callable(function) or bool(vars(function)))
-        and not hasattr(function, "__wrapped__")
-        and not isinstance(function, functools.partial)
-    )
+def prepare_traced(function: Any, dtype: str) -> PreparedFunction:
+    """A function whose query, key and value its trace shows, in the first library that does."""
+    layer, error = as_layer(function), ArgumentError("nothing was found")
+    widths = most_frequent([n for x in _arrays_around(function) for n in x.shape[::-1]])
+    widths = list(dict.fromkeys([*widths, WIDTH]))
+    layers = [layer] if layer else [
+        Layer(function, function, function, library, "float64", traced_in=precision)
+        for library in library_order(function) for precision in ("float64", "float32")
+    ]  # fmt: skip
+    for one in layers:
+        try:
+            return _of_trace(find_call(one, widths), function, dtype)
+        except ArgumentError as failure:
+            error = failure
+    raise error
+
+
+def _arrays_around(function: Any) -> Iterator[Any]:
+    """The arrays that a function finds in its module and in the functions around it."""
+    names = getattr(function, "__code__", None)
+    known = getattr(function, "__globals__", {})
+    yield from arrays_of([known[x] for x in names.co_names if x in known] if names else [], 2)
+    cells = [cell.cell_contents for cell in getattr(function, "__closure__", None) or ()]
+    yield from arrays_of(cells, 2)
+
+
+def _make(kind: type[Any]) -> tuple[Any, Called | None]:
+    """An instance of a class and a way to call it, the first whose sizes tell mistakes apart.
+
+    The second is None for a class whose calls take query, key and value as they are.
+    """
+    torch = sys.modules.get("torch")
+    if torch is not None:
+        torch.manual_seed(0)
+    usable: list[tuple[Any, Called]] = []
+    first, why = None, ArgumentError("")
+    for number, instance in enumerate(made_instances(kind)):
+        instance = instance.eval() if is_module(instance) else instance
+        layer = as_layer(instance)
+        if layer is None:
+            raise ArgumentError(f"an instance of {kind.__name__} cannot be called.")
+        if not layer.parameters and _takes_three(layer):
+            if scalar_width(instance) in (0, HEAD_WIDTH):
+                return instance, None
+            first = instance if first is None else first
+            continue
+        try:
+            called = find_call(layer, layer.widths or [WIDTH], MAX_CALLS if number == 0 else 100)
+        except ArgumentError as error:
+            why = why if str(why) else error
+            if number > MAX_INSTANCES:
+                break
+            continue
+        usable.append((instance, called))
+        if called.is_ideal or len(usable) > 8:
+            break
+    if not usable and first is not None:
+        return first, None
+    if not usable:
+        raise why
+    return next((pair for pair in usable if pair[1].is_ideal), usable[0])
+
+
+def _takes_three(layer: Layer) -> bool:
+    """Whether its names say that query, key and value are handed in."""
+    try:
+        return read_roles(layer.called).form == "qkv"
+    except ArgumentError:
+        return False
+
+
+def scalar_width(instance: Any) -> int:
+    """The head width that a layer without parameters was made for; 0 where it says none."""
+    numbers = [
+        v for v in vars(instance).values() if isinstance(v, int | float) and not isinstance(v, bool)
+    ]
+    squares = [float(n) ** 2 for n in numbers if n > 1]
+    return next((round(n) for n in squares if math.isclose(n, round(n), rel_tol=1e-9)), 0)
 
 
 def _hinted_claims(roles: Roles, function: Any, original: Any) -> frozenset[str]:
@@ -274,6 +341,8 @@ def _hinted_claims(roles: Roles, function: Any, original: Any) -> frozenset[str]
         claims.add("mask shows")
     if mentions_heads(function):
         claims.add("mentions heads")
+    if returns_scores(original):
+        claims.add("returns scores")
     return frozenset(claims)
 
 
@@ -284,7 +353,7 @@ def describe(convention: CallingConvention, name: str = "it") -> str:
     'attention(q, k, v) with NumPy float64 arrays (token, feature)'
     """
     extra = "".join(f", {x}" for x in convention.roles.names.values())
-    axes = AXES[convention.layout]
+    axes = convention.axes
     library = LIBRARY_NAMES[convention.library]
     arrays = ", ".join(convention.roles.sources.values()) or MAIN_ARGUMENTS[convention.roles.form]
     call = f"{name}({arrays}{extra})"
@@ -297,38 +366,42 @@ def describe(convention: CallingConvention, name: str = "it") -> str:
     return text
 
 
-def _prepare_module(
-    called: CalledModule, original: Any, notes: tuple[str, ...], dtype: str
+def _of_trace(
+    called: Called, original: Any, dtype: str, notes: tuple[str, ...] = ()
 ) -> PreparedFunction:
-    """A module with the query, key and value that its trace shows."""
+    """A function with the query, key and value that its trace shows."""
     sources = {f"source {i}": name for i, name in enumerate(called.names)}
-    parameters = function_parameters(called.function)
+    parameters = function_parameters(called.layer.called)
     names = further_roles(parameters, (*called.names, *called.fixed))
     required = [p.name for p in parameters if p.default is p.empty]
     roles = Roles(
         "x",
         names,
         tuple(role for role, name in names.items() if name in required),
-        tuple(sources) if called.positional else (),
+        tuple(sources),
         names.get("mask") in ADDED_MASK_NAMES,
         sources,
     )
-    claims = _hinted_claims(roles, called.function, original)
-    if type(called.function).__module__.startswith("torch.nn."):
+    claims = _hinted_claims(roles, called.layer.called, original)
+    if type(original).__module__.startswith("torch.nn."):
         # Its flag only says what its mask is; and what it gives an empty row is its known NaN.
         roles.names.pop("causal", None)
         claims |= {"no empty rows"}
-    if called.has_unused_layer:
+    if called.unused:
         claims |= {"unused layer"}
-    if called.readings[0].inside:
+    if called.reading.inside:
         notes = (*notes, "Only the attention inside is checked, not the layers around it.")
+    if called.reader.biased:
+        notes = (*notes, "A bias of its own is added to the scores.")
+    if called.reader.scale_h is not None:
+        notes = (*notes, "Query and key are normalised: any scale of the scores will do.")
     return PreparedFunction(
         called,
         roles,
-        (),
-        (called.library,),
-        (called.dtype,) if dtype == "auto" else (dtype,),
-        called.readings,
+        ("",),
+        (called.layer.library,),
+        (called.layer.dtype,) if dtype == "auto" else (dtype,),
+        called.reading,
         claims,
         notes,
     )
@@ -348,29 +421,16 @@ def _stated_layouts(signature: str, layouts: tuple[str, ...]) -> tuple[str, ...]
 def library_order(function: Callable[..., Any]) -> list[str]:
     """The libraries to try: the one that the function's own file uses comes first."""
     target = getattr(function, "func", function)
-    names = getattr(target, "__globals__", None)
-    if names is None:
-        module = sys.modules.get(type(target).__module__ if is_module(target) else "")
-        names = vars(module) if module else {}
-    used = {
-        getattr(value, "__name__", "").split(".")[0]
-        for value in names.values()
-        if type(value).__name__ == "module"
-    }
-    home = str(getattr(target, "__module__", "") or type(target).__module__).split(".")[0]
-    first = [x for x in ("torch", "jax") if x in used or x == home or _belongs_to(target, x)]
-    installed = [x for x in ("torch", "jax") if x in first or _is_loaded(x)]
-    if is_module(target):
+    known = getattr(target, "__globals__", {})
+    home = str(getattr(target, "__module__", "") or type(target).__module__)
+    used = {home.partition(".")[0], str(getattr(target, "__self__", "")).partition(".")[0]}
+    for value in known.values():
+        origin = "__name__" if isinstance(value, ModuleType) else "__module__"
+        used.add(str(getattr(value, origin, "")).partition(".")[0])
+    if DEVICE.get() != "cpu":
         return ["torch"]
-    order = [*first, "numpy", *installed] if first and "numpy" not in used else ["numpy", *first]
-    return list(dict.fromkeys([*order, *installed]))
-
-
-def _belongs_to(target: Any, library: str) -> bool:
-    return library in str(getattr(target, "__self__", "")) or (
-        library == "torch" and is_module(target)
-    )
-
-
-def _is_loaded(library: str) -> bool:
-    return library in sys.modules and importlib.util.find_spec(library) is not None
+    others = [x for x in LIBRARY_NAMES if x != "numpy"]
+    first = [x for x in others if x in used]
+    loaded = [x for x in others if x in sys.modules and x != "tinygrad"]
+    order = [*first, "numpy"] if first and "numpy" not in used else ["numpy", *first]
+    return list(dict.fromkeys([*order, *loaded]))

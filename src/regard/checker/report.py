@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from regard.checker.mistakes import BY_NAME, Mistake, wrong_step
+from regard.checker.mistakes.fixes import fix_for
 from regard.display import TextDisplay
 from regard.errors import RegardError
 
@@ -51,7 +52,8 @@ class Report(TextDisplay):
     ``notes`` are no mistakes, but worth knowing; ``tried`` is what did not work. ``confidence`` is
     certain (no other explanation fits), likely (``others`` fit too) or unknown (``departure`` says
     where it goes wrong). ``caveats`` name what happens to a row that may see nothing. ``asked`` are
-    the steps that some question was about.
+    the steps that some question was about. ``library``: that of its arrays, in which fixes are
+    shown.
     """
 
     function: str
@@ -66,6 +68,7 @@ class Report(TextDisplay):
     caveats: tuple[str, ...] = ()
     departure: Departure | None = None
     asked: tuple[str, ...] = ()
+    library: str = "numpy"
 
     @property
     def right(self) -> bool:
@@ -79,8 +82,9 @@ class Report(TextDisplay):
 
     @property
     def diagnosis(self) -> tuple[Mistake, ...]:
-        """The entries of the catalogue that explain every result."""
-        return tuple(BY_NAME[name] for name in self.mistakes)
+        """The entries of the catalogue that explain every result, fixes in its own library."""
+        found = [BY_NAME[name] for name in self.mistakes]
+        return tuple(replace(m, fix=fix_for(m.fix, self.library)) for m in found)
 
     @property
     def failed(self) -> tuple[Finding, ...]:
@@ -137,6 +141,7 @@ class Report(TextDisplay):
             verdict=fields["verdict"],
             called=fields["called"],
             confidence=fields["confidence"],
+            library=fields["library"],
             departure=None if departure is None else Departure(**_numbers(departure)),
             findings=tuple(Finding(**_numbers(finding)) for finding in fields["findings"]),
             **{name: tuple(fields[name]) for name in names},

@@ -37,14 +37,15 @@ from typing import IO, Any, NoReturn
 
 import numpy as np
 
+from regard.checker.adapters import LIBRARY_NAMES, on_device
 from regard.checker.calls import Call, CallResult, LocalFunction, one_line
 from regard.checker.check import check_prepared, function_name, read_options
 from regard.checker.conventions import AXES, DTYPES
-from regard.checker.prepare import LIBRARY_NAMES, PreparedFunction, prepare
-from regard.checker.reading import Reading
+from regard.checker.prepare import PreparedFunction, prepare, prepare_traced
+from regard.checker.reading import Form, Reading
 from regard.checker.report import UNKNOWN, Report
 from regard.checker.signatures import ARRAYS, ROLE_NAMES, Roles
-from regard.checker.suite import SUITE_DTYPES, Suite, suite_of_prepared
+from regard.checker.suite import Suite, suite_dtypes, suite_of_prepared
 from regard.errors import ArgumentError
 from regard.typing import Array
 
@@ -59,10 +60,12 @@ POLL_SECONDS = 0.2
 # Arrays are small: more threads would take longer to wake than to compute.
 ONE_THREAD = {f"{name}_NUM_THREADS": "1" for name in ("OMP", "MKL", "OPENBLAS")}
 FRAME = struct.Struct(">QQ")  # the bytes of the JSON, and of the arrays that follow it
-READING_FIELDS = ("layout", "widths", "sources", "heads", "output", "inside")
+READING_FIELDS = ("forms", "sources", "heads", "returns", "output", "inside", "first_alone")
+IMPORTING = ": put what trains or runs at its end under  if __name__ == '__main__':"
 NOT_AN_ANSWER = "its process returned something that is not an answer"
 # What a function may say of itself; the parent takes nothing else from the worker.
-HINTS = frozenset(("causal", "mask shows", "no empty rows", "mentions heads", "unused layer"))
+HINTS = frozenset(("causal", "mask shows", "no empty rows", "mentions heads", "unused layer",
+                   "returns scores"))  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -86,6 +89,7 @@ DEFAULT_OPTIONS = {
     "signature": "auto",
     "features": "auto",
     "dtype": "auto",
+    "device": "cpu",
     "strict": False,
     "seed": 0,
 }
@@ -103,7 +107,8 @@ def check_apart(target: str, options: dict[str, Any], limits: Limits, **place: A
     chosen: dict[str, Any] = {**DEFAULT_OPTIONS, **options}
     try:
         claimed = read_options(chosen["features"], chosen["dtype"], chosen["seed"])
-        with Worker(target, limits, chosen["signature"], chosen["dtype"], **place) as worker:
+        asked = {name: chosen[name] for name in ("signature", "dtype", "device")}
+        with Worker(target, limits, **asked, **place) as worker:
             prepared, name = worker.prepared()
             report = check_prepared(
                 prepared,
@@ -118,11 +123,12 @@ def check_apart(target: str, options: dict[str, Any], limits: Limits, **place: A
     return replace(report, function=target)
 
 
-def run_suite_apart(target: str, limits: Limits) -> Suite:
+def run_suite_apart(target: str, limits: Limits, dtype: str = "auto", device: str = "cpu") -> Suite:
     """The conformance table of 'file.py:function', whose code runs in another process."""
+    dtypes = suite_dtypes(dtype)
     try:
-        with Worker(target, limits, "auto", SUITE_DTYPES[0]) as worker:
-            return suite_of_prepared(worker.prepared()[0], target)
+        with Worker(target, limits, device=device) as worker:
+            return suite_of_prepared(worker.prepared()[0], target, dtypes)
     except (SandboxError, ArgumentError) as error:
         raise ArgumentError(f"{target} could not be checked: {error}") from None
 
@@ -138,15 +144,17 @@ class Worker:
         self,
         target: str,
         limits: Limits,
-        signature: str,
-        dtype: str,
         *,
+        signature: str = "auto",
+        dtype: str = "auto",
+        device: str = "cpu",
         module: str = "",
         path: tuple[str, ...] = (),
     ) -> None:
         self.limits, self.end = limits, monotonic() + limits.seconds
-        order = {"target": target, "signature": signature, "dtype": dtype, "module": module,
-                 "path": path, "seconds": limits.seconds, "memory": limits.memory}  # fmt: skip
+        order = {"target": target, "signature": signature, "dtype": dtype, "device": device,
+                 "module": module, "path": path, "seconds": limits.seconds,
+                 "memory": limits.memory}  # fmt: skip
         self._errors = tempfile.TemporaryFile()  # noqa: SIM115 (closed in __exit__)
         self._process = subprocess.Popen(  # noqa: S603 (the user asked for their file to be run)
             [sys.executable, "-m", "regard.checker.sandbox", json.dumps(order)],
@@ -178,12 +186,18 @@ class Worker:
 
     def prepared(self) -> tuple[PreparedFunction, str]:
         """What the worker says of its function: how it may be called, and its name."""
+        self._ask(None, IMPORTING)
         said = self._ask(None)
         if isinstance(said, dict) and isinstance(said.get("error"), str):
             raise SandboxError(said["error"][:MAX_TEXT_LETTERS])
         with _only_answers():
             self.is_packed = bool(said["packed"])
             return _read_prepared(said, self), str(said["name"])[:MAX_TEXT_LETTERS]
+
+    def traced(self, dtype: str) -> PreparedFunction | None:
+        said = self._ask({"ask": "traced", "dtype": dtype})
+        with _only_answers():
+            return None if said["error"] else _read_prepared(said, self)
 
     def call(self, call: Call) -> CallResult:
         return self._result("call", vars(call))
@@ -200,26 +214,29 @@ class Worker:
         )
 
     def features(
-        self, reading: int, heads: int, sources: tuple[int, ...], arrays: tuple[Array, ...]
+        self, heads: int, sources: tuple[int, ...], first_alone: bool, arrays: tuple[Array, ...]
     ) -> tuple[Array, ...]:
-        """Query, key and value that a module makes of these arrays, by one reading of its trace.
+        """Query, key and value that a module makes of these arrays, by its trace; maybe a bias.
 
         What the worker says here is confirmed by ``check``: with the words in other sentences.
         """
-        result = self._result("features", {"reading": reading, "arrays": arrays})
+        result = self._result("features", {"arrays": arrays})
         if result.error:
             raise ArgumentError(result.error)
-        query, key, value = _three(result.arrays)
+        query, key, value = _three(result.arrays[:3])
         b, h, d = query.shape[0], query.shape[1], query.shape[-1]
         g = key.shape[1]
         queries, keys, values = (arrays[source].shape[1] for source in sources)
-        shapes = [(b, h, queries, d), (b, g, keys, d), (b, g, values, value.shape[-1])]
-        fits = [x.shape for x in (query, key, value)] == shapes and keys == values
+        queries = 1 if first_alone else queries
+        shapes: list[tuple[int, ...]] = [(b, h, queries, d), (b, g, keys, d)]
+        shapes.append((b, g, values, value.shape[-1]))
+        shapes += [(h, queries, keys)] * (len(result.arrays) - 3)
+        fits = [x.shape for x in result.arrays] == shapes and keys == values
         if not fits or b != arrays[0].shape[0] or h != heads or not g or h % g or not d:
             raise SandboxError(NOT_AN_ANSWER)
-        if not all(np.isfinite(x).all() for x in (query, key, value)):
+        if not all(np.isfinite(x).all() for x in result.arrays):
             raise ArgumentError("its query, key or value is not finite")
-        return query, key, value
+        return result.arrays
 
     def _result(self, name: str, fields: dict[str, Any]) -> CallResult:
         said = self._ask({"ask": name} | fields)
@@ -235,8 +252,8 @@ class Worker:
                 str(said["refused"])[:MAX_TEXT_LETTERS],
             )
 
-    def _ask(self, question: dict[str, Any] | None) -> Any:
-        """One answer; the first comes without a question."""
+    def _ask(self, question: dict[str, Any] | None, late: str = "") -> Any:
+        """One answer; the first two come without a question. ``late``: advice on a slow one."""
         self._questions.put(question or {})
         while True:
             ended = self._process.poll() is not None
@@ -252,9 +269,9 @@ class Worker:
             if ended:
                 raise SandboxError(_reason(self._process.returncode, self._errors))
             if monotonic() > self.end:
-                raise SandboxError(
-                    f"it took longer than {self.limits.seconds:g} s (--seconds N for more)"
-                )
+                what = "importing its file" if late else "it"
+                limit = f"{self.limits.seconds:g} s (--seconds N for more)"
+                raise SandboxError(f"{what} took longer than {limit}{late}")
 
     def _exchange(self) -> None:
         """Send each question and read its answer; a failure is put in the place of an answer."""
@@ -294,10 +311,10 @@ def _read_prepared(said: dict[str, Any], worker: Worker) -> PreparedFunction:
             bool(roles["added"]),
             sources,
         ),
-        _known(said["layouts"], AXES),
+        _known(said["layouts"], ("", *AXES)),
         _known(said["libraries"], LIBRARY_NAMES),
         _known(said["dtypes"], DTYPES),
-        tuple(_read_reading(x, i, worker) for i, x in enumerate(said["readings"])),
+        _read_reading(said["reading"], worker),
         HINTS.intersection(said["claims"]),
         tuple(str(note)[:MAX_TEXT_LETTERS] for note in said["notes"]),
         int(said["head_width"]),
@@ -316,20 +333,30 @@ def _three(arrays: tuple[Array, ...]) -> tuple[Array, ...]:
     return arrays
 
 
-def _read_reading(said: Any, number: int, worker: Worker) -> Reading | None:
-    """One reading of a module; a ValueError where its parts do not fit together."""
+def _read_reading(said: Any, worker: Worker) -> Reading | None:
+    """The reading of a module; a ValueError where its parts do not fit together."""
     if said is None:
         return None
-    widths, sources = tuple(map(int, said["widths"])), tuple(map(int, said["sources"]))
+    forms, returns = tuple(map(_read_form, said["forms"])), _read_form(said["returns"])
+    q, k, v = map(int, said["sources"])
     heads = int(said["heads"])
     output = None if said["output"] is None else np.asarray(said["output"], np.float64)
-    fits = said["layout"] in AXES and heads > 0 and min(widths) > 0 and len(sources) == 3
-    fits = fits and all(0 <= i < len(widths) for i in sources)
-    if not fits or (output is not None and (output.ndim != 2 or output.shape[0] % heads != 1)):
+    fits = heads > 0 and all(0 <= i < len(forms) for i in (q, k, v))
+    if not fits or (output is not None and (output.ndim != 2 or (len(output) - 1) % heads)):
         raise ValueError("a reading that does not fit")
-    features = partial(worker.features, number, heads, sources)
-    three = (sources[0], sources[1], sources[2])
-    return Reading(said["layout"], widths, three, heads, output, bool(said["inside"]), features)
+    inside, alone = bool(said["inside"]), bool(said["first_alone"])
+    features = partial(worker.features, heads, (q, k, v), alone)
+    return Reading(forms, (q, k, v), heads, returns, output, inside, alone, features)
+
+
+def _read_form(said: Any) -> Form:
+    """The axes of an array; a ValueError for anything else."""
+    letters = [x for x in said if isinstance(x, str)]
+    sizes = [x for x in said if isinstance(x, int)]
+    fits = len(set(letters)) == len(letters) and set(letters) <= {"b", "t"}
+    if not fits or len(letters) + len(sizes) != len(said) or min(sizes, default=0) < 1:
+        raise ValueError("no form")
+    return tuple(said)
 
 
 # Messages: JSON, followed by the bytes of its arrays.
@@ -456,8 +483,22 @@ def _module(origin: str, name: str) -> Any:
         raise ArgumentError(f"{origin} cannot be read as Python.")
     module = importlib.util.module_from_spec(spec)
     sys.modules[path.stem] = module
-    spec.loader.exec_module(module)
+    try:
+        spec.loader.exec_module(module)
+    except ImportError as error:
+        if "relative import" not in str(error):
+            raise
+        return _module_of_package(path.resolve())
     return module
+
+
+def _module_of_package(path: Path) -> Any:
+    """A file that imports from its own package, imported as a part of that."""
+    folder, name = path.parent.parent, f"{path.parent.name}.{path.stem}"
+    while (folder / "__init__.py").is_file():
+        folder, name = folder.parent, f"{folder.name}.{name}"
+    sys.path.insert(0, str(folder))
+    return importlib.import_module(name)
 
 
 def _end_group(child: subprocess.Popen[bytes]) -> None:
@@ -498,8 +539,20 @@ def main(order: dict[str, Any]) -> None:
         _supervise(worker, questions.fileno())
     if hasattr(os, "fork"):
         _die_with(supervisor)
-    _limit(order["seconds"], order["memory"])
-    served, said = _load_prepared(order)
+    on_cpu = order["device"] == "cpu"  # drivers of devices reserve far more than they use
+    _limit(order["seconds"], order["memory"] if on_cpu else MAX_MEMORY_GB)
+    try:
+        with on_device(order["device"]):
+            _serve(order, questions, answers)
+    except ArgumentError as error:  # there is no such device
+        write_message(answers, {"error": str(error)})
+
+
+def _serve(order: dict[str, Any], questions: IO[bytes], answers: IO[bytes]) -> None:
+    """Load the function of an order, describe it and answer questions, until there are no more."""
+    function, why = _load(order)
+    write_message(answers, {"loaded": not why})
+    served, said = (None, {"error": why}) if why else _describe(order, function)
     write_message(answers, said)
     while served is not None:
         try:
@@ -525,19 +578,32 @@ def _supervise(worker: int, parent: int) -> NoReturn:
     os._exit(status)
 
 
-@dataclass(frozen=True)
+@dataclass
 class ServedFunction:
     """The function of a worker: what each question makes of it."""
 
+    original: Any
     function: LocalFunction
-    readings: tuple[Reading | None, ...]
+    reading: Reading | None
 
     def answer(self, question: dict[str, Any]) -> dict[str, Any]:
-        result = self._result(question.pop("ask"), question)
+        kind = question.pop("ask")
+        if kind == "traced":
+            return self._trace(question["dtype"])
+        result = self._result(kind, question)
         size = sum(array.nbytes for array in result.arrays)
         if size > MAX_MESSAGE_BYTES:
             return vars(CallResult(error=f"it returned {size / 2**20:.0f} MB of arrays"))
         return vars(result)
+
+    def _trace(self, dtype: str) -> dict[str, Any]:
+        """The function as its trace shows it, from here on."""
+        try:
+            prepared = prepare_traced(self.original, dtype)
+        except Exception as error:  # whatever the function leads to
+            return {"error": one_line(error)}
+        self.function, self.reading = LocalFunction(prepared.function), prepared.reading
+        return _description(prepared, self) | {"error": ""}
 
     def _result(self, kind: str, fields: dict[str, Any]) -> CallResult:
         if kind == "call":
@@ -547,38 +613,48 @@ class ServedFunction:
             return self.function.gradients(call, fields["index"], fields["start"])
         if kind == "sequences":
             return self.function.sequences(**fields)
-        reading = self.readings[fields["reading"]]
-        if reading is None:
-            raise ValueError("there is no such reading")
+        if self.reading is None:
+            raise ValueError("there is no reading")
         try:
-            return CallResult(reading.features(fields["arrays"]))
+            return CallResult(self.reading.features(fields["arrays"]))
         except Exception as error:
             return CallResult(error=one_line(error))
 
 
-def _load_prepared(order: dict[str, Any]) -> tuple[ServedFunction | None, dict[str, Any]]:
-    """The function of an order and its description, or None and the error."""
+def _load(order: dict[str, Any]) -> tuple[Any, str]:
+    """The function of an order, or None and the error."""
     sys.path[:0] = [folder for folder in order["path"] if folder not in sys.path]
     try:
-        function = load(order["target"], order["module"])
+        return load(order["target"], order["module"]), ""
+    except ArgumentError as error:
+        return None, str(error)
+    except (Exception, SystemExit) as error:
+        return None, f"{order['target']} cannot be loaded: {type(error).__name__}: {error}"
+
+
+def _describe(order: dict[str, Any], function: Any) -> tuple[ServedFunction | None, dict[str, Any]]:
+    """The function, prepared, and its description; or None and the error."""
+    try:
         prepared = prepare(function, order["signature"], order["dtype"])
     except ArgumentError as error:
         return None, {"error": str(error)}
     except (Exception, SystemExit) as error:
-        why = f"{order['target']} cannot be loaded: {type(error).__name__}: {error}"
+        why = f"{order['target']} cannot be called: {type(error).__name__}: {error}"
         return None, {"error": why}
-    local = LocalFunction(prepared.function)
+    served = ServedFunction(function, LocalFunction(prepared.function), prepared.reading)
+    return served, _description(prepared, served)
+
+
+def _description(prepared: PreparedFunction, served: ServedFunction) -> dict[str, Any]:
+    """What the judge is told of a function."""
     said = {name: value for name, value in vars(prepared).items() if name != "function"}
-    said |= {
-        "name": function_name(function),
-        "packed": local.is_packed,
+    reading = prepared.reading
+    return said | {
+        "name": function_name(served.original),
+        "packed": served.function.is_packed,
         "roles": asdict(prepared.roles),
-        "readings": [
-            None if x is None else {name: getattr(x, name) for name in READING_FIELDS}
-            for x in prepared.readings
-        ],
+        "reading": reading and {name: getattr(reading, name) for name in READING_FIELDS},
     }
-    return ServedFunction(local, prepared.readings), said
 
 
 def _die_with(parent: int) -> None:

@@ -18,6 +18,9 @@ from typing import Any
 
 import numpy as np
 
+from regard.checker.cases import Case
+from regard.checker.mistakes import single_mistakes, wrong_step
+from regard.checker.mistakes.entry import run_stages
 from regard.checker.report import RIGHT, STATUS, WRONG
 from regard.display import TextDisplay
 from regard.errors import FileError, count
@@ -167,15 +170,20 @@ def read_sheet(path: Path) -> tuple[Sheet, SheetClaims]:
             "[claimed.weights] with a row for each word."
         )
     sheet = file.sheet(fields)
-    return sheet, ClaimReader(path, sheet).read(claimed)
+    return sheet, ClaimReader(file, sheet).read(claimed)
 
 
 @dataclass(frozen=True)
 class ClaimReader:
-    """The reader of a table ``claimed``; errors name the file and the entry."""
+    """The reader of a table ``claimed``; errors name the file, the line and the entry."""
 
-    path: Path
+    file: SheetFile
     sheet: Sheet
+
+    def wrong(self, what: str, *names: str, in_text: int | None = None) -> FileError:
+        """The error about an entry; ``in_text``: how many of its names the file has."""
+        line = self.file.line_within("claimed", *names[:in_text])
+        return FileError(f"{self.file.path} line {line}: {'.'.join(('claimed', *names))} {what}")
 
     def read(self, claimed: dict[str, Any]) -> SheetClaims:
         heads: list[Claims] = [{} for _ in range(self.sheet.heads)]
@@ -185,11 +193,12 @@ class ClaimReader:
             if head:
                 heads[self._head(name, int(head[1]), rows)] |= self._stages(name, rows)
             elif name == "output" and self._has_sums:
-                joined = self.rows(f"claimed.{name}", rows, name)
+                joined = self.rows((name,), rows, name)
             elif self.sheet.heads > 1 and name in (*STAGES, "sums"):
-                raise FileError(
-                    f"{self.path}: claimed.{name} must name a head, such as "
-                    f"[claimed.head_0.{name}]: there are {self.sheet.heads} heads."
+                raise self.wrong(
+                    f"must name a head, such as [claimed.head_0.{name}]: there are "
+                    f"{self.sheet.heads} heads.",
+                    name,
                 )
             else:
                 heads[0] |= self._stages("", {name: rows})
@@ -207,45 +216,54 @@ class ClaimReader:
     def _head(self, name: str, head: int, rows: Any) -> int:
         if head >= self.sheet.heads:
             heads = count(self.sheet.heads, "head")
-            raise FileError(
-                f"{self.path}: claimed.{name} is no head: the sheet has {heads}, from 0."
-            )
+            raise self.wrong(f"is no head: the sheet has {heads}, from 0.", name)
         if not isinstance(rows, dict):
-            raise FileError(
-                f"{self.path}: claimed.{name} must hold tables, such as {name}.weights."
-            )
+            raise self.wrong(f"must hold tables, such as {name}.weights.", name)
         return head
 
     def _stages(self, head: str, tables: dict[str, Any]) -> Claims:
         """The claims of one head; its weighted sums count as its output."""
         claims: Claims = {}
         for stage, rows in tables.items():
-            name = ".".join(("claimed", *([head] if head else []), stage))
+            names = (head, stage) if head else (stage,)
             if stage not in self.stages:
                 known = ", ".join((*self.stages, *(["output"] if self._has_sums else [])))
-                raise FileError(f"{self.path}: {name} is unknown; there are {known}.")
-            claims["output" if stage == "sums" else stage] = self.rows(name, rows, stage)
+                raise self.wrong(f"is unknown; there are {known}.", *names)
+            claims["output" if stage == "sums" else stage] = self.rows(names, rows, stage)
         return claims
 
-    def rows(self, name: str, rows: Any, stage: str) -> dict[int, Claimed]:
+    def rows(self, names: tuple[str, ...], rows: Any, stage: str) -> dict[int, Claimed]:
         """The claimed rows of one stage, by the number of their word."""
         words = self.sheet.words
         if isinstance(rows, list) and len(rows) == len(words):
             pairs = list(zip(words, rows, strict=True))
-            return {i: self.row(f"{name}.{w}", row, stage) for i, (w, row) in enumerate(pairs)}
+            unlabelled = len(names)
+            return {i: self.row((*names, w), row, stage, unlabelled)
+                    for i, (w, row) in enumerate(pairs)}  # fmt: skip
         if not isinstance(rows, dict):
-            raise FileError(
-                f"{self.path}: {name} must be rows by word, or a list of "
-                f"{count(len(words), 'row')}, one for each word."
+            raise self.wrong(
+                f"must be rows by word, or a list of {count(len(words), 'row')}, one for each "
+                "word.",
+                *names,
             )
         unknown = [word for word in rows if word not in words]
         if unknown:
-            raise FileError(
-                f"{self.path}: {name}.{unknown[0]} must be one of the words {', '.join(words)}."
-            )
-        return {words.index(w): self.row(f"{name}.{w}", row, stage) for w, row in rows.items()}
+            raise self.wrong(f"must be one of the words {', '.join(words)}.", *names, unknown[0])
+        return {words.index(w): self.row((*names, w), row, stage) for w, row in rows.items()}
 
-    def row(self, name: str, row: Any, stage: str) -> Claimed:
+    def _width(self, stage: str) -> int:
+        """How many numbers a row of a stage has."""
+        sheet = self.sheet
+        if stage == "output" and sheet.w_output is not None:
+            return int(sheet.w_output.shape[1])
+        matrix = {"query": sheet.w_query, "key": sheet.w_key}.get(stage, sheet.w_value)
+        if stage in (*VECTOR_STAGES, "sums"):
+            return int(matrix.shape[1]) // sheet.heads
+        return int(matrix.shape[1]) if stage == "output" else len(sheet.words)
+
+    def row(
+        self, names: tuple[str, ...], row: Any, stage: str, in_text: int | None = None
+    ) -> Claimed:
         """One row of numbers with their digits; masked scores may be minus infinity."""
         if isinstance(row, list):
             hidden = [stage == "masked" and _is_hidden(x) for x in row]
@@ -255,8 +273,11 @@ class ClaimReader:
                     claim = claimed_row(
                         [Decimal(x.text) if isinstance(x, WrittenFloat) else x for x in numbers]
                     )
+                    if len(row) != self._width(stage):
+                        what = f"must have {self._width(stage)} numbers, got {len(row)}."
+                        raise self.wrong(what, *names, in_text=in_text)
                     return replace(claim, numbers=np.where(hidden, -np.inf, claim.numbers))
-        raise FileError(f"{self.path}: {name} must be a row of numbers, such as [0, 0.19].")
+        raise self.wrong("must be a row of numbers, such as [0, 0.19].", *names, in_text=in_text)
 
 
 def _is_hidden(x: Any) -> bool:
@@ -316,8 +337,11 @@ class SheetReport(TextDisplay):
 
     @property
     def verdict(self) -> str:
-        """The verdict: right where everything follows and is true."""
-        return RIGHT if all(s.right and s.is_true for s in self.steps) else WRONG
+        """The verdict: right where everything follows from the step before.
+
+        What follows and is not true was worked from digits that were rounded or cut before.
+        """
+        return RIGHT if self.first_wrong is None else WRONG
 
     @property
     def status(self) -> int:
@@ -427,10 +451,6 @@ def _head_sums(claims: Claims, true: Steps, at: int) -> Interval:
 
 def _judged(stage: str, at: int, row: Claimed, exact: Interval, due: Due, word: str) -> Step:
     between, centre, source = due
-    if row.numbers.shape != exact.low.shape:
-        raise FileError(
-            f"claimed.{stage}.{word} must have {exact.low.size} numbers, got {row.numbers.size}."
-        )
     is_true = bool(row.either.overlaps(exact).all())
     follows = None if between is None else bool(row.either.overlaps(between).all())
     shown = exact if between is None else between
@@ -550,8 +570,14 @@ def _explain_step(step: Step, row: Claimed, claims: Claims, true: Steps) -> Step
         "weights": lambda: _softmax_slips(before["scores"], before["scaled"], true),
         "output": lambda: _sum_slips(before["weights"], before["scores"], value, true),
     }
-    slips = chain(masks, slips_by_stage.get(step.stage, lambda: iter(()))())
-    instead = next((name for name, array in slips if _is_given_by(row, array)), "")
+    slips = chain(
+        masks,
+        slips_by_stage.get(step.stage, lambda: iter(()))(),
+        _exchanges(step),
+        _other_vectors(step, true),
+        _catalogue_slips(step, true),
+    )
+    instead = _best(row, _misread(row, claims, step, true), slips)
     if not instead and step.stage == "weights":
         instead = _oddities(row, before["scaled"])
     return replace(step, arithmetic=_arithmetic(step, before, value), instead=instead)
@@ -604,8 +630,69 @@ def _mask_slips(stage: str, scaled_k: Array, seen_k: Array) -> Slips:
         yield "the mask was applied after the softmax", softmax(scaled_k) * seen_k
 
 
-def _is_given_by(row: Claimed, array: Array) -> bool:
-    return bool(row.either.overlaps(Interval.exactly(np.atleast_2d(array))).all())
+def _best(row: Claimed, spread: Array, slips: Slips) -> str:
+    """The slip whose numbers are nearest to a row, of those that its digits allow; '' for none.
+
+    ``spread``: how far the digits of the step before leave each number open.
+    """
+    found: list[tuple[float, str]] = []
+    for name, array in slips:
+        numbers = np.atleast_2d(array)
+        given = Interval(numbers - spread, numbers + spread)
+        if numbers.shape == row.numbers.shape and row.either.overlaps(given).all():
+            with np.errstate(invalid="ignore"):  # minus infinity less minus infinity
+                found.append((float(np.nan_to_num(np.abs(numbers - row.numbers)).max()), name))
+    return min(found, key=lambda slip: round(slip[0], 9))[1] if found else ""
+
+
+def _misread(row: Claimed, claims: Claims, step: Step, true: Steps) -> Array:
+    """Half the width of what the author's digits leave open."""
+    due, _, _ = _due(step.stage, step.row, claims, true)
+    if due is None:
+        return np.zeros(row.numbers.shape)
+    with np.errstate(invalid="ignore"):
+        return np.nan_to_num((due.high - due.low) / 2)
+
+
+def _exchanges(step: Step) -> Slips:
+    """A row with the numbers of two words exchanged, or the row of another word."""
+    if step.stage in ("scores", "scaled", "weights"):
+        for i, j in combinations(range(len(step.due)), 2):
+            row = np.array(step.due)
+            row[[i, j]] = row[[j, i]]
+            if row[i] != row[j]:
+                yield f"numbers {i} and {j} were exchanged", row
+
+
+def _other_vectors(step: Step, true: Steps) -> Slips:
+    """A vector made with the matrix of another, or with its own turned over."""
+    if step.stage not in VECTOR_STAGES:
+        return
+    for other in VECTOR_STAGES:
+        if other != step.stage:
+            yield f"w_{other} took the place of w_{step.stage}", _stage(true, other)[step.row]
+    x, matrix = true.x, getattr(true, f"w_{step.stage}")
+    if x is not None and matrix is not None and matrix.shape[0] == matrix.shape[1]:
+        yield f"w_{step.stage} was transposed", x[step.row] @ matrix.T
+
+
+def _catalogue_slips(step: Step, true: Steps) -> Slips:
+    """What each mistake of the catalogue for code makes of this row."""
+    if step.stage in VECTOR_STAGES or true.x is None:
+        return
+    visible = None if true.masked is None else np.isfinite(true.masked)
+    query, key, value = (_stage(true, name)[None, None] for name in VECTOR_STAGES)
+    case = Case(query, key, value, mask=visible, sources=(true.x[None],))
+    for (mistake,), stages in single_mistakes():
+        if mistake.unnamed or wrong_step(mistake) in ("heads", "causal mask"):
+            continue
+        try:
+            with np.errstate(all="ignore"):
+                made = getattr(run_stages(stages, case), step.stage)
+        except ValueError:  # this mistake cannot be made with these sizes
+            continue
+        if made.ndim == 4 and step.row < made.shape[2]:
+            yield mistake.name, made[0, 0, step.row]
 
 
 def _row(stage: str, at: int, claims: Claims, true: Steps) -> Array:

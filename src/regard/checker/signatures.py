@@ -6,8 +6,10 @@ buffers tell conventions that no call can show (``is_called_causal``, ``mask_hid
 
 from __future__ import annotations
 
+import ast
 import inspect
 import re
+import textwrap
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 from typing import Any
@@ -78,9 +80,8 @@ ARRAYS = {
     "qkv": ("query", "key", "value"),
     "xw": ("x", "w_query", "w_key", "w_value"),
     "x": ("x",),
-    "packed": ("packed",),
-    "pair": ("query", "pair"),
 }
+ROTATION_NAME = r"freq|cos|sin|rot|rope|pos(ition)?_?(emb|enc)"
 BOOLEAN_ROLES = ("causal", "need weights", "training", "grouped", "softcap")
 
 
@@ -130,14 +131,11 @@ def read_roles(function: Callable[..., Any], signature: str = "auto") -> Roles:
         names["mask"] = rest[0].name
     unnamed = [p for p in rest if _is_required(p) and p.name not in names.values() and not _role(p)]
     form = _array_form(arrays)
-    if form == "qkv" and len(unnamed) == 1 and "mask" not in names and stated == "auto":
+    told = any(re.search(ROTATION_NAME, p.name.lower()) for p in unnamed)
+    if form == "qkv" and len(unnamed) == 1 and "mask" not in names and not told:
         names["mask"], unnamed = unnamed[0].name, []
     if unnamed:
-        raise ArgumentError(
-            f"the function requires {unnamed[0].name!r}, whose name does not say what it is: give "
-            "it a default, or wrap the function in one of (q, k, v), (q, k, v, mask) or "
-            "(x, w_q, w_k, w_v)."
-        )
+        raise ArgumentError(_untold(unnamed[0].name))
     required = tuple(
         r for r, n in names.items() if any(p.name == n and _is_required(p) for p in rest)
     )
@@ -148,6 +146,10 @@ def read_roles(function: Callable[..., Any], signature: str = "auto") -> Roles:
         _leading(parameters, arrays, names),
         names.get("mask") in ADDED_MASK_NAMES,
     )
+
+
+def _untold(name: str) -> str:
+    return f"the function requires {name!r}, whose name does not say what it is"
 
 
 def _main_arrays(parameters: list[inspect.Parameter], form: str | None) -> dict[str, str]:
@@ -167,6 +169,8 @@ def _main_arrays(parameters: list[inspect.Parameter], form: str | None) -> dict[
         return {"x": by_name["x"]}
     if len(chosen) < len(ARRAYS[form]):
         chosen = parameters
+    if form == "x" and len([p for p in chosen if _is_required(p)]) > 1:
+        raise ArgumentError(_untold(chosen[1].name))
     return {role: p.name for role, p in zip(ARRAYS[form], chosen, strict=False)}
 
 
@@ -223,15 +227,10 @@ def _is_required(parameter: inspect.Parameter) -> bool:
 
 def _guess_form(parameters: list[inspect.Parameter]) -> str:
     names = [p.name.lower() for p in parameters]
-    needed = [p.name.lower() for p in parameters if p.default is p.empty]
-    if len([x for x in needed if x not in ROLE_BY_NAME]) == 2 and main_role(names[0]) == "query":
-        return "pair"
     if len(names) >= 4 and all(name.startswith("w") for name in names[1:4]):
         return "xw"
-    main = [name for name in needed if name not in ROLE_BY_NAME]
-    if len(names) < 3 or (len(main) == 1 and main_role(names[0]) == "x"):
-        return "x"
-    return "x" if len(main) == 1 and not main_role(main[0]) else "qkv"
+    main = [p.name for p in parameters if _is_required(p) and p.name.lower() not in ROLE_BY_NAME]
+    return "qkv" if len(main) >= 3 or (len(names) >= 3 and not main) else "x"
 
 
 def function_parameters(function: Callable[..., Any]) -> list[inspect.Parameter]:
@@ -239,6 +238,9 @@ def function_parameters(function: Callable[..., Any]) -> list[inspect.Parameter]
     is_class = isinstance(function, type)
     target = function if is_class else getattr(function, "forward", function)
     kinds = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
+    schema = operator_schema(function)
+    if schema is not None:
+        return [_parameter(x.name, x.has_default_value()) for x in schema.arguments]
     try:
         parameters = list(inspect.signature(target).parameters.values())
     except (TypeError, ValueError):
@@ -246,9 +248,18 @@ def function_parameters(function: Callable[..., Any]) -> list[inspect.Parameter]
         named = re.findall(r"(\w+)\s*(=?)[^,]*", match[1]) if match else []
         parameters = [_parameter(name, bool(default)) for name, default in named]
     parameters = [p for p in parameters if p.kind not in kinds]
+    if not parameters and is_class:  # a metaclass that makes the instance hides what it takes
+        made = list(inspect.signature(target.__init__).parameters.values())[1:]
+        parameters = [p for p in made if p.kind not in kinds]
     if not parameters and not is_class:
         parameters = [_parameter(name, False) for name in ("q", "k", "v")]
     return parameters
+
+
+def operator_schema(function: Any) -> Any:
+    """What PyTorch knows of the arguments of a custom operator; None for anything else."""
+    overload = getattr(function, "_opoverload", None) or getattr(function, "default", function)
+    return getattr(overload, "_schema", None)
 
 
 def _parameter(name: str, has_default: bool) -> inspect.Parameter:
@@ -266,6 +277,7 @@ SHOWS_PATTERN = (
     r"(true|1)\b[^.\n]{0,30}?\b(may|can|visible|keep|kept|attend|allowed|real|valid|seen|look|"
     r"token)"
 )
+SCORES_NAME = r"score|logit|energy|^qk$|^sim"
 HEADS_PATTERN = r"head|, ?h, ?|\bbhqk|\bbhtd|b ?h ?[a-z] ?d"
 
 
@@ -303,6 +315,24 @@ def mask_shows(function: Callable[..., Any]) -> bool:
     """Whether the docstring or a comment says that True, or 1, in a mask lets a query look."""
     prose = _prose(function)
     return bool(re.search(SHOWS_PATTERN, prose)) and not re.search(HIDES_PATTERN, prose)
+
+
+def returns_scores(function: Callable[..., Any]) -> bool:
+    """Whether it returns something besides the output that its own name calls scores."""
+    try:
+        tree = ast.parse(textwrap.dedent(source_text(function)))
+    except SyntaxError:
+        return False
+    returned = [n.value for n in ast.walk(tree) if isinstance(n, ast.Return)]
+    further = [part for x in returned if isinstance(x, ast.Tuple) for part in x.elts[1:]]
+    return any(re.search(SCORES_NAME, _variable(part).lower()) for part in further)
+
+
+def _variable(part: ast.expr) -> str:
+    """The variable of an expression like x or x.detach(); '' for any other."""
+    while isinstance(part, ast.Call) and isinstance(part.func, ast.Attribute) and not part.args:
+        part = part.func.value
+    return part.id if isinstance(part, ast.Name) else ""
 
 
 def mentions_heads(function: Callable[..., Any]) -> bool:

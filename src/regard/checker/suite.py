@@ -1,7 +1,7 @@
 """The operator suite for kernel authors: the error of each feature in each dtype, as a table.
 
-Every row of ``FEATURES`` is one input, or the gradients of one. The error of a function against
-float64 is divided by that of a plain computation in the same dtype.
+Every row of ``suite_features`` is one input, or the gradients of one. The error of a function
+against float64 is divided by that of a plain computation in the same dtype.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from regard.checker.adapters import on_device
 from regard.checker.calls import BoundFunction, CallResult, LocalFunction, working_layouts
 from regard.checker.cases import Case, Sizes, draw, mixed_mask
 from regard.checker.compare import as_dtype, differ, plain_run, result_kinds, rounded
@@ -27,10 +28,18 @@ PASS, FAIL, EXCEPTION, NOT_CLAIMED = "pass", "FAIL", "exception", "not claimed"
 # Times the error of a plain computation in the same dtype, which may itself be unlucky.
 MAX_ERROR_RATIO = 8.0
 GRADIENTS = "gradients"
-CROSS = Sizes(2, 3, 37, 53, 16, 16)
-WIDE = Sizes(2, 3, 45, 45, 16, 24)
-SQUARE = Sizes(2, 3, 45, 45, 16, 16)
-LONG = Sizes(1, 2, 200, 333, 64, 64)
+# Tokens and features are multiples of these: the first that a kernel takes.
+MULTIPLES = ((1, 1), (1, 16), (1, 64), (16, 16), (64, 64), (128, 64), (128, 128))
+
+
+def _multiple(sizes: Sizes, of: tuple[int, int]) -> Sizes:
+    """Sizes whose tokens and features are rounded up to multiples."""
+    tokens, features = of
+    q, k = (-(-n // tokens) * tokens for n in (sizes.q, sizes.k))
+    d, v = (-(-n // features) * features for n in (sizes.d, sizes.v))
+    return sizes._replace(q=q, k=k, d=d, v=v)
+
+
 # Queries and keys of each packed sequence.
 SEQUENCE_LENGTHS = {
     "packed, several lengths": ((7, 7), (45, 45), (1, 1), (23, 23)),
@@ -99,9 +108,8 @@ def _with(sizes: Sizes, seed: int, **options: object) -> Callable[[], Case]:
     return lambda: replace(draw(sizes, seed=seed), **options)  # type: ignore[arg-type]
 
 
-def _random_mask(*leading: int) -> Array:
+def _random_mask(queries: int, keys: int, *leading: int) -> Array:
     """A mask that differs between sentences and heads where it has these axes."""
-    queries, keys = CROSS.q, CROSS.k
     if not leading:
         return mixed_mask(queries, keys)
     random = np.random.default_rng(31)
@@ -110,102 +118,128 @@ def _random_mask(*leading: int) -> Array:
     return mask
 
 
-def _empty() -> Array:
-    mask_qk = _random_mask().copy()
+def _empty(queries: int, keys: int) -> Array:
+    mask_qk = _random_mask(queries, keys).copy()
     mask_qk[[0, 7, -1]] = False
     return mask_qk
 
 
-def _added(*leading: int) -> Array:
+def _added(queries: int, keys: int, *leading: int) -> Array:
     random = np.random.default_rng(32)
-    bias = random.standard_normal((*leading, CROSS.q, CROSS.k)).round(2)
-    return np.where(_random_mask(*leading), bias, -np.inf)
+    bias = random.standard_normal((*leading, queries, keys)).round(2)
+    return np.where(_random_mask(queries, keys, *leading), bias, -np.inf)
 
 
-def _large() -> Case:
-    return draw(SQUARE, seed=33, spread=6.0)
+def suite_features(multiple: tuple[int, int] = (1, 1)) -> tuple[Feature, ...]:
+    """The rows of the table, of sizes that are multiples of these."""
+    cross = _multiple(Sizes(2, 3, 37, 53, 16, 16), multiple)
+    wide = _multiple(Sizes(2, 3, 45, 45, 16, 24), multiple)
+    square = _multiple(Sizes(2, 3, 45, 45, 16, 16), multiple)
+    long = _multiple(Sizes(1, 2, 200, 333, 64, 64), multiple)
+    q, k = cross.q, cross.k
+    on_diagonal = mixed_mask(square.q, square.k) | np.eye(square.q, dtype=bool)
+    lengths = np.array([11, 40])
+    return (
+        Feature("plain", (), _with(square, 21)),
+        Feature("fewer queries than keys", (), _with(cross, 22)),
+        Feature("values wider than keys", (), _with(wide, 22)),
+        Feature(f"long, {long.q} queries and {long.k} keys of width {long.d}", (), _with(long, 23)),
+        Feature("large scores", (), lambda: draw(square, seed=33, spread=6.0)),
+        Feature("scale", ("scale",), _with(cross, 24, scale=0.11)),
+        Feature("causal", ("causal",), _with(square, 25, causal=True)),
+        Feature("causal, fewer queries than keys", ("causal",), _with(cross, 26, causal=True),
+                either_corner=True),
+        Feature("causal, offset 9", ("causal", "offset"), _with(cross, 26, causal=True, offset=9)),
+        Feature("causal, offset -5: empty rows", ("causal", "offset"),
+                _with(cross, 26, causal=True, offset=-5)),
+        Feature("window (5, 2)", ("window",), _with(square, 27, window=(5, 2))),
+        Feature("window (5, unbounded)", ("window",), _with(square, 27, window=(5, None))),
+        Feature("softcap", ("softcap",), _with(cross, 28, softcap=0.7)),
+        Feature("softcap and causal", ("softcap", "causal"),
+                _with(square, 28, softcap=0.7, causal=True)),
+        Feature("lengths", ("lengths",), _with(cross, 29, lengths=lengths)),
+        Feature("boolean mask", ("mask",), _with(cross, 30, mask=_random_mask(q, k)), form="bool"),
+        Feature("boolean mask, one a sentence and head", ("mask",),
+                _with(cross, 30, mask=_random_mask(q, k, 2, 3)), form="bool"),
+        Feature("boolean mask, one a sentence (b, 1, q, k)", ("mask",),
+                _with(cross, 30, mask=_random_mask(q, k, 2, 1)), form="bool"),
+        Feature("added mask", ("mask",), _with(cross, 34, mask=_added(q, k)), form="added"),
+        Feature("added mask, one a sentence and head", ("mask",),
+                _with(cross, 34, mask=_added(q, k, 2, 3)), form="added"),
+        Feature("empty rows", ("mask",), _with(cross, 35, mask=_empty(q, k)), form="bool"),
+        Feature("mask and causal together", ("mask", "causal"),
+                _with(square, 36, mask=on_diagonal, causal=True), form="bool"),
+        Feature("grouped heads, 6 on 3", (), lambda: draw(cross._replace(h=6, g=3), seed=37)),
+        Feature("grouped heads, 6 on 1", (), lambda: draw(cross._replace(h=6, g=1), seed=38)),
+        Feature("dropout 0", ("dropout",), _with(cross, 22)),
+        Feature("cached keys", ("cache",), _with(cross, 40, cached=k - q)),
+        Feature("cached keys, causal", ("cache", "causal"),
+                _with(cross, 40, cached=k - q, causal=True, offset=k - q)),
+        Feature("backward", (), _with(cross, 42), kind=GRADIENTS),
+        Feature("backward, causal", ("causal",), _with(square, 25, causal=True), kind=GRADIENTS),
+        Feature("backward, scale", ("scale",), _with(cross, 24, scale=0.11), kind=GRADIENTS),
+        Feature("backward, softcap", ("softcap",), _with(cross, 28, softcap=0.7), kind=GRADIENTS),
+        Feature("backward, lengths", ("lengths",), _with(cross, 29, lengths=lengths),
+                kind=GRADIENTS),
+        Feature("backward, empty rows", ("mask",), _with(cross, 35, mask=_empty(q, k)), form="bool",
+                kind=GRADIENTS),
+        Feature("backward, grouped heads, 6 on 3", (),
+                lambda: draw(cross._replace(h=6, g=3), seed=37), kind=GRADIENTS),
+        Feature("log-sum-exp", (), _with(cross, 39), kind="log-sum-exp"),
+        Feature("weights", (), _with(cross, 39), kind="weights"),
+        Feature("column sums (received)", (), _with(cross, 39), kind="received"),
+    )  # fmt: skip
 
 
-def _cached() -> Case:
-    return replace(draw(CROSS, seed=40), cached=CROSS.k - CROSS.q)
+def suite_dtypes(dtype: str) -> tuple[str, ...]:
+    """The columns of the table: one dtype, or all with "auto"."""
+    if dtype not in ("auto", *SUITE_DTYPES):
+        raise ArgumentError(f"dtype must be one of {', '.join(SUITE_DTYPES)}, got {dtype!r}.")
+    return SUITE_DTYPES if dtype == "auto" else (dtype,)
 
 
-FEATURES = (
-    Feature("plain", (), _with(SQUARE, 21)),
-    Feature("fewer queries than keys", (), _with(CROSS, 22)),
-    Feature("values wider than keys", (), _with(WIDE, 22)),
-    Feature("long, 200 queries and 333 keys of width 64", (), _with(LONG, 23)),
-    Feature("large scores", (), _large),
-    Feature("scale", ("scale",), _with(CROSS, 24, scale=0.11)),
-    Feature("causal", ("causal",), _with(SQUARE, 25, causal=True)),
-    Feature("causal, fewer queries than keys", ("causal",), _with(CROSS, 26, causal=True),
-            either_corner=True),
-    Feature("causal, offset 9", ("causal", "offset"), _with(CROSS, 26, causal=True, offset=9)),
-    Feature("causal, offset -5: empty rows", ("causal", "offset"),
-            _with(CROSS, 26, causal=True, offset=-5)),
-    Feature("window (5, 2)", ("window",), _with(SQUARE, 27, window=(5, 2))),
-    Feature("window (5, unbounded)", ("window",), _with(SQUARE, 27, window=(5, None))),
-    Feature("softcap", ("softcap",), _with(CROSS, 28, softcap=0.7)),
-    Feature("softcap and causal", ("softcap", "causal"),
-            _with(SQUARE, 28, softcap=0.7, causal=True)),
-    Feature("lengths", ("lengths",), _with(CROSS, 29, lengths=np.array([11, 40]))),
-    Feature("boolean mask", ("mask",), _with(CROSS, 30, mask=_random_mask()), form="bool"),
-    Feature("boolean mask, one a sentence and head", ("mask",),
-            _with(CROSS, 30, mask=_random_mask(2, 3)), form="bool"),
-    Feature("boolean mask, one a sentence (b, 1, q, k)", ("mask",),
-            _with(CROSS, 30, mask=_random_mask(2, 1)), form="bool"),
-    Feature("added mask", ("mask",), _with(CROSS, 34, mask=_added()), form="added"),
-    Feature("added mask, one a sentence and head", ("mask",),
-            _with(CROSS, 34, mask=_added(2, 3)), form="added"),
-    Feature("empty rows", ("mask",), _with(CROSS, 35, mask=_empty()), form="bool"),
-    Feature("mask and causal together", ("mask", "causal"),
-            _with(SQUARE, 36, mask=mixed_mask(SQUARE.q, SQUARE.k) | np.eye(SQUARE.q, dtype=bool),
-                  causal=True), form="bool"),
-    Feature("grouped heads, 6 on 3", (), lambda: draw(CROSS._replace(h=6, g=3), seed=37)),
-    Feature("grouped heads, 6 on 1", (), lambda: draw(CROSS._replace(h=6, g=1), seed=38)),
-    Feature("dropout 0", ("dropout",), _with(CROSS, 22)),
-    Feature("cached keys", ("cache",), _cached),
-    Feature("cached keys, causal", ("cache", "causal"),
-            lambda: replace(_cached(), causal=True, offset=CROSS.k - CROSS.q)),
-    Feature("backward", (), _with(CROSS, 42), kind=GRADIENTS),
-    Feature("backward, causal", ("causal",), _with(SQUARE, 25, causal=True), kind=GRADIENTS),
-    Feature("backward, scale", ("scale",), _with(CROSS, 24, scale=0.11), kind=GRADIENTS),
-    Feature("backward, softcap", ("softcap",), _with(CROSS, 28, softcap=0.7), kind=GRADIENTS),
-    Feature("backward, lengths", ("lengths",), _with(CROSS, 29, lengths=np.array([11, 40])),
-            kind=GRADIENTS),
-    Feature("backward, empty rows", ("mask",), _with(CROSS, 35, mask=_empty()), form="bool",
-            kind=GRADIENTS),
-    Feature("backward, grouped heads, 6 on 3", (),
-            lambda: draw(CROSS._replace(h=6, g=3), seed=37), kind=GRADIENTS),
-    Feature("log-sum-exp", (), _with(CROSS, 39), kind="log-sum-exp"),
-    Feature("weights", (), _with(CROSS, 39), kind="weights"),
-    Feature("column sums (received)", (), _with(CROSS, 39), kind="received"),
-)  # fmt: skip
-
-
-def run_suite(function: Callable[..., Any], name: str = "") -> Suite:
+def run_suite(
+    function: Callable[..., Any], name: str = "", *, dtype: str = "auto", device: str = "cpu"
+) -> Suite:
     """The conformance table of a function: every feature in every dtype."""
-    prepared = prepare(function, "auto", SUITE_DTYPES[0])
-    return suite_of_prepared(replace(prepared, function=LocalFunction(prepared.function)), name)
+    dtypes = suite_dtypes(dtype)
+    with on_device(device):
+        prepared = prepare(function, "auto", "auto")
+        local = replace(prepared, function=LocalFunction(prepared.function))
+        return suite_of_prepared(local, name, dtypes)
 
 
-def suite_of_prepared(prepared: PreparedFunction, name: str) -> Suite:
-    """The conformance table of a function that is already prepared."""
-    for conventions in prepared.groups():
-        working, _ = working_layouts(prepared.function, conventions)
-        if working:
-            verdict = explain(working, prepared.merge_claims(Features()))
-            return _suite(verdict.candidate.bound, name)
-    raise ArgumentError(f"{name} could not be called with float32 arrays in any usual shape.")
+def suite_of_prepared(prepared: PreparedFunction, name: str, dtypes: tuple[str, ...]) -> Suite:
+    """The conformance table of a function that is already prepared.
+
+    The widest dtype and the smallest sizes that it takes are those in which it is understood.
+    """
+    prepared = replace(prepared, dtypes=dtypes)
+    refusals: list[str] = []
+    for multiple in MULTIPLES:
+        sizes = () if multiple == (1, 1) else (_multiple(Sizes(1, 2, 5, 7, 4, 4), multiple),)
+        for conventions in prepared.groups():
+            working, refused = working_layouts(prepared.function, conventions, sizes)
+            if working:
+                verdict = explain(working, prepared.merge_claims(Features()))
+                return _suite(verdict.candidate.bound, name, dtypes, suite_features(multiple))
+            refusals += [why for _, why in refused]
+        # Kernels of odd sizes are seldom NumPy's, and every size is another round of calls.
+        rest = tuple(x for x in prepared.libraries if x != "numpy")
+        prepared = replace(prepared, libraries=rest or prepared.libraries)
+    why = f": {max(refusals, key=refusals.count)}" if refusals else "."
+    raise ArgumentError(f"{name} could not be called in any usual shape{why}")
 
 
-def _suite(bound: BoundFunction, name: str) -> Suite:
+def _suite(
+    bound: BoundFunction, name: str, dtypes: tuple[str, ...], features: tuple[Feature, ...]
+) -> Suite:
     rows = {
-        feature.name: {dtype: _cell(bound, feature, dtype) for dtype in SUITE_DTYPES}
-        for feature in FEATURES
+        feature.name: {dtype: _cell(bound, feature, dtype) for dtype in dtypes}
+        for feature in features
     }
     if bound.function.is_packed:
-        rows |= _packed_rows(bound)
+        rows |= _packed_rows(bound, dtypes)
     return Suite(name, describe(bound.convention, name.rpartition(":")[2]), rows)
 
 
@@ -282,15 +316,15 @@ def _judge_gradients(bound: BoundFunction, case: Case) -> SuiteCell:
     return replace(worst, note=f"gradient of {name}" if worst.status == FAIL else "")
 
 
-def _packed_rows(bound: BoundFunction) -> dict[str, dict[str, SuiteCell]]:
+def _packed_rows(bound: BoundFunction, dtypes: tuple[str, ...]) -> dict[str, dict[str, SuiteCell]]:
     """The rows of packed sequences, causal too where queries and keys have the same lengths."""
     causal = bound.convention.roles.names.get("causal")
     rows = {}
     for name, lengths in SEQUENCE_LENGTHS.items():
-        rows[name] = {d: _packed(bound, lengths, {}, d) for d in SUITE_DTYPES}
+        rows[name] = {d: _packed(bound, lengths, {}, d) for d in dtypes}
         if causal and all(q == k for q, k in lengths):
             options = {causal: True}
-            rows[f"{name}, causal"] = {d: _packed(bound, lengths, options, d) for d in SUITE_DTYPES}
+            rows[f"{name}, causal"] = {d: _packed(bound, lengths, options, d) for d in dtypes}
     return rows
 
 

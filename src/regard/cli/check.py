@@ -45,6 +45,10 @@ def check(
         str,
         typer.Option(help="float64, float32, float16 or bfloat16.", rich_help_panel=_FUNCTION),
     ] = "auto",
+    device: Annotated[
+        str,
+        typer.Option(help="Where PyTorch's tensors are put, e.g. cuda.", rich_help_panel=_FUNCTION),
+    ] = "cpu",
     strict: Annotated[
         bool,
         typer.Option(
@@ -78,6 +82,13 @@ def check(
             help="Save points by step as Gradescope's results.json.", rich_help_panel=_OUTPUT
         ),
     ] = None,
+    points: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Points of a step with --gradescope, e.g. scores=4; repeatable.",
+            rich_help_panel=_OUTPUT,
+        ),
+    ] = None,
     json: Annotated[
         bool, typer.Option("--json", help="Print the report as JSON.", rich_help_panel=_OUTPUT)
     ] = False,
@@ -95,21 +106,23 @@ def check(
     elif target.lower().endswith(".regard"):
         status = _check_saved_file(target, json)
     elif suite:
-        status = _run_suite(target, seconds, memory, json)
+        status = _run_suite(target, (seconds, memory), dtype, device, json)
     else:
         options = {
             "signature": signature,
             "dtype": dtype,
+            "device": device,
             "strict": strict,
             "seed": seed,
             "features": feature or "auto",
         }
+        shares = _read_points(points)
         if gradescope is not None:
             check_writable(gradescope)
         report = _check_function(target, options, seconds, memory)
         _show_report(report, hints, json)
         if gradescope is not None:
-            _save_grades(report, gradescope, hints)
+            _save_grades(report, gradescope, hints, shares)
         status = report.status
     if status:
         raise typer.Exit(status)
@@ -133,12 +146,18 @@ def _show_report(report: Report, hints: int, json: bool) -> None:
         show(draw_report(report))
 
 
-def _save_grades(report: Report, path: Path, hints: int) -> None:
+def _read_points(points: list[str] | None) -> dict[str, float] | None:
+    from regard.checker.grading import read_points
+
+    return read_points(points) if points else None
+
+
+def _save_grades(report: Report, path: Path, hints: int, points: dict[str, float] | None) -> None:
     from json import dumps
 
     from regard.checker.grading import gradescope
 
-    write_text(path, dumps(gradescope(report, hints=hints), indent=1) + "\n")
+    write_text(path, dumps(gradescope(report, hints=hints, points=points), indent=1) + "\n")
 
 
 def _check_sheet(path: str, json: bool) -> int:
@@ -166,10 +185,12 @@ def _check_saved_file(path: str, json: bool) -> int:
     return 0
 
 
-def _run_suite(target: str, seconds: float, memory: float, json: bool) -> int:
+def _run_suite(
+    target: str, limits: tuple[float, float], dtype: str, device: str, json: bool
+) -> int:
     from regard.checker.sandbox import Limits, run_suite_apart
 
-    suite = run_suite_apart(target, Limits(seconds, memory))
+    suite = run_suite_apart(target, Limits(*limits), dtype, device)
     if json:
         show_json(suite.to_dict())
     else:

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from regard.errors import ArgumentError, FileError
+
+if TYPE_CHECKING:
+    from rich.progress import Progress
 
 # This module is imported by the shortest run of all, regard "A sentence": what takes time to
 # import (json, rich, the terminal view) is imported where it is used.
@@ -48,6 +52,21 @@ def sentence_argument(text: str) -> str:
         return (content if isinstance(content, str) else content.decode("utf-8-sig")).strip()
     except UnicodeDecodeError:
         raise ArgumentError("the standard input must be text in UTF-8.") from None
+
+
+def text_or_file(text: str) -> str:
+    """The text itself, or that of the file whose name follows @."""
+    if not text.startswith("@"):
+        return text_argument("the text", text)
+    path = Path(text[1:])
+    try:
+        return path.read_text(encoding="utf-8-sig")
+    except FileNotFoundError:
+        raise FileError(f"No such file: {path}") from None
+    except OSError as error:
+        raise FileError(f"{path} cannot be read: {error.strerror}.") from None
+    except UnicodeDecodeError:
+        raise FileError(f"{path} must be text in UTF-8.") from None
 
 
 def _has_surrogates(text: str) -> bool:
@@ -182,3 +201,15 @@ def notice(text: str) -> None:
     from regard.view.terminal.style import printable
 
     print(printable(text), file=sys.stderr)
+
+
+@contextmanager
+def progress_bars() -> Iterator[Progress]:
+    """Progress bars on the error stream, so that a pipe gets the result alone."""
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+
+    console = Console(stderr=True)
+    parts = TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn()
+    with Progress(*parts, console=console, transient=True, disable=not sys.stderr.isatty()) as bars:
+        yield bars

@@ -11,35 +11,47 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from regard.cli.io import progress_bars, text_or_file
 from regard.errors import ArgumentError, FileError
 
 if TYPE_CHECKING:
     from regard.transformer.model import Transformer
+    from regard.view.page.live import LiveModel
 
 
 def open_explorer(
     what: Annotated[
-        list[str] | None, typer.Argument(help="A sentence, .regard files, or a training.")
+        list[str] | None,
+        typer.Argument(help="A sentence, .regard files, a training; a text or @file for --model."),
     ] = None,
     *,
     browser: Annotated[bool, typer.Option(help="Open a browser, or print the address.")] = True,
     port: Annotated[int, typer.Option(help="Port; 0 for any free one.", min=0, max=65535)] = 0,
-    model: Annotated[Path | None, typer.Option(help="Folder of another model.")] = None,
+    model: Annotated[
+        Path | None,
+        typer.Option(help="Model to keep loaded: a folder, a .gguf file, a name in the Hub cache."),
+    ] = None,
 ) -> None:
     """Open the explorer in the browser. It runs on this machine only; Ctrl-C stops it."""
     from regard.view.page.access import launch_page
     from regard.view.page.jobs import Context
-    from regard.view.page.maps import open_file
     from regard.view.page.readings import Readings
+    from regard.view.page.runs import open_run
     from regard.view.page.server import address, bind, serve
 
     trainings = trainings_among(what or [])
+    translator, live = None, None
+    if model is not None and is_translator(model):
+        translator = _translator(model)
+    elif model is not None:
+        live, what = _live(model, what or []), []
     sentence, files = sentence_or_files([] if trainings else what or [])
     for path in files:
-        open_file(path)  # an unreadable file is an error before the server starts
-    context = Context(readings=Readings(_model(model)), files=files, trainings=trainings)
+        open_run(path)  # an unreadable file is an error before the server starts
+    context = Context(readings=Readings(translator), files=files, trainings=trainings, model=live)
     bound = bind(port)
-    view, state = ("training", {}) if trainings else first_view(sentence, files)
+    view = "training" if trainings else "map" if files or live else "read"
+    state = {"sentence": sentence} if sentence else {}
     url = address(bound.getsockname()[1], context.token, view, **state)
 
     def ready() -> None:
@@ -104,25 +116,39 @@ def _check_not_other_path(argument: str) -> None:
     if is_file or is_model or is_folder:
         kind = "another kind of file" if is_file else "a folder"
         kind = "a model's folder" if is_model else kind
-        example = f'regard watch {argument if is_model else "FOLDER"} "text" --save run.regard'
+        if is_model:
+            raise FileError(
+                f"open takes a sentence or a .regard file, but {argument} is {kind}. To keep the "
+                f"model loaded in the page: regard open --model {argument}"
+            )
         raise FileError(
             f"open takes a sentence or a .regard file, but {argument} is {kind}. To make one: "
-            f"{example}"
+            'regard watch FOLDER "text" --save run.regard'
         )
 
 
-def first_view(sentence: str, files: tuple[Path, ...]) -> tuple[str, dict[str, str]]:
-    """The view to open: Read where the text can be read head by head, else Map."""
-    if not files:
-        return "read", {"sentence": sentence} if sentence else {}
-    from regard.view.page.runs import readable_run
+def is_translator(folder: Path) -> bool:
+    """Whether a folder holds a translator that ``regard train`` made."""
+    from regard.transformer.checkpoint import DESCRIPTION, model_folder
 
-    return ("map", {}) if readable_run(files[0]) is None else ("read", {"file": "0"})
+    return (model_folder(folder) / DESCRIPTION).is_file()
 
 
-def _model(folder: Path | None) -> Transformer | None:
-    if folder is None:
-        return None
+def _translator(folder: Path) -> Transformer:
     from regard.transformer.checkpoint import load_model
 
     return load_model(folder)
+
+
+def _live(folder: Path, what: list[str]) -> LiveModel:
+    """Load a model, with the text that it is to read first."""
+    from regard.view.page.live import LiveModel
+    from regard.watcher.files.model_folder import load_folder
+
+    if any(one.endswith(".regard") for one in what):
+        raise ArgumentError("open takes either --model or .regard files, not both.")
+    text = text_or_file(" ".join(what)) if what else ""
+    with progress_bars() as progress:
+        progress.add_task(f"loading {folder.name}", total=None)
+        loaded = load_folder(folder)
+    return LiveModel(loaded, folder.name, text)

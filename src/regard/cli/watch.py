@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -17,11 +15,13 @@ from regard.cli.io import (
     check_bounds,
     check_output_file,
     notice,
+    progress_bars,
     show_json,
     text_argument,
+    text_or_file,
 )
 from regard.engine.call import check_weighted
-from regard.errors import ArgumentError, FileError
+from regard.errors import ArgumentError
 from regard.heads.links import single_word
 from regard.progress import late_bar
 from regard.view.terminal.style import terminal_style
@@ -143,7 +143,7 @@ def watch(  # noqa: PLR0913 (each is an option of the command)
     _check_numbers(sort, generate, heads)
     if image or head:
         request = ImageRequest.from_options(
-            image or [], _content(text or ""), generate, head, find, files
+            image or [], text_or_file(text or ""), generate, head, find, files
         )
         request.watch(model, requested, json)
         return
@@ -159,10 +159,10 @@ def watch(  # noqa: PLR0913 (each is an option of the command)
     more.check()
     requested["spans"] = spans
     if needle or links is not None:
-        show_heads(load_folder(model), more, _content(text or ""), links, heads, json)
+        show_heads(load_folder(model), more, text_or_file(text or ""), links, heads, json)
         return
     content, words = _required(text), _words(find)
-    with _progress() as progress:
+    with progress_bars() as progress:
         step = progress.add_task("loading the model", total=None)
         loaded = load_folder(model)
         progress.remove_task(step)
@@ -239,22 +239,7 @@ def _show(seen: Seen, words: tuple[str, str] | None, written: str, sort: str, he
 def _required(text: str | None) -> str:
     if text is None:
         raise ArgumentError("watch needs a text in quotes, @file, or --image FILE.")
-    return _content(text)
-
-
-def _content(text: str) -> str:
-    """The text itself, or that of the file whose name follows @."""
-    if not text.startswith("@"):
-        return text_argument("the text", text)
-    path = Path(text[1:])
-    try:
-        return path.read_text(encoding="utf-8-sig")
-    except FileNotFoundError:
-        raise FileError(f"No such file: {path}") from None
-    except OSError as error:
-        raise FileError(f"{path} cannot be read: {error.strerror}.") from None
-    except UnicodeDecodeError:
-        raise FileError(f"{path} must be text in UTF-8.") from None
+    return text_or_file(text)
 
 
 def _spans(given: list[str]) -> Any:
@@ -289,18 +274,6 @@ def _layers(option: str, listed: str) -> Any:
     if not numbers:
         raise ArgumentError(f"{option} must be all or numbers such as 0,4,5, got {listed!r}.")
     return numbers
-
-
-@contextmanager
-def _progress() -> Iterator[Progress]:
-    """Progress bars on the error stream, so that a pipe gets the result alone."""
-    from rich.console import Console
-    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
-
-    console = Console(stderr=True)
-    parts = TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn()
-    with Progress(*parts, console=console, transient=True, disable=not sys.stderr.isatty()) as bars:
-        yield bars
 
 
 @dataclass(frozen=True)

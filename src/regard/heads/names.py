@@ -102,6 +102,31 @@ def head_name(
     return _spread(measured["entropy"], baseline["entropy"])
 
 
+WORDS = {
+    "looks at what follows the same": "induction",
+    "looks at the same": "same token",
+    "looks at the token before": "previous",
+    "looks at the token after": "next",
+    "looks at the token itself": "itself",
+    "rests on the first": "first token",
+    "spreads": "even",
+    "picks": "few",
+    "mixes": "mixed",
+}
+
+
+def telling_word(name: str) -> str:
+    """One word for a head that ``head_name`` named, for a label under a small picture.
+
+    >>> telling_word("looks at the token before: 80 % (evenly 10 %)")
+    'previous'
+    >>> telling_word("rests on '.' (token 5): 61 %")
+    "on '.'"
+    """
+    known = next((word for start, word in WORDS.items() if name.startswith(start)), None)
+    return known or name.removeprefix("rests ").partition(" (")[0]
+
+
 def _spread(entropy: float, uniform: float) -> str:
     share = entropy / uniform if uniform > 0 else 0.0
     figures = f"{entropy:.2f} nats (evenly {uniform:.2f})"

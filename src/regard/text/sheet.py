@@ -247,6 +247,19 @@ class SheetFile:
     def wrong(self, name: str, what: str) -> FileError:
         return FileError(f"{self.path} line {self._field_line(name)}: field {name} {what}")
 
+    def line_within(self, *names: str) -> int:
+        """The line of an entry, found name after name; where one is not found, of the one before.
+
+        >>> text = "[claimed.weights]\\nI = [1]\\n[claimed.output]\\nI = [2]"
+        >>> SheetFile(Path("a.toml"), text, False).line_within("claimed", "output", "I")
+        4
+        """
+        at = 0
+        for name in names:
+            found = re.compile(rf"(?<!\w){re.escape(name)}(?!\w)").search(self.text, at)
+            at = found.end() if found else at
+        return self.text.count("\n", 0, at) + 1
+
     def _field_line(self, name: str) -> int:
         """The line where a field begins; 1 where it is unknown."""
         if self.path.suffix.lower() in TABLE_SUFFIXES:

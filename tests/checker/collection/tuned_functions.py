@@ -264,7 +264,7 @@ def running_maximum_without_rescale(q, k, v):
     return out / l
 
 
-@wrong("last block of keys dropped")
+@wrong("last tile of keys left out")
 def last_block_dropped(q, k, v):
     n, size = k.shape[-2], 4
     s = q @ k.swapaxes(-1, -2) / np.sqrt(q.shape[-1])
@@ -272,7 +272,7 @@ def last_block_dropped(q, k, v):
     return np_softmax(s) @ v
 
 
-@wrong("power without brackets: d ** -1 / 2")
+@wrong("scaling by a power without brackets")
 def power_without_brackets(q, k, v):
     return np_softmax(q @ k.swapaxes(-1, -2) * q.shape[-1] ** -1 / 2) @ v
 

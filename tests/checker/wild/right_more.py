@@ -270,3 +270,15 @@ def masks_of_both_kinds(query, key, value, bias=None, mask=None):
     if mask is not None:
         w = np.where(mask, w, np.finfo(w.dtype).min)
     return np.einsum("...hqk,...khd->...qhd", stable_softmax(w), value)
+
+
+def slopes_by_head(heads, dtype):
+    return 2.0 ** (-8 * torch.arange(1, heads + 1, dtype=dtype) / heads)
+
+
+@right
+def falls_with_distance(q, k, v):
+    t, s = q.size(-2), k.size(-2)
+    distance = (torch.arange(t)[:, None] - torch.arange(s)).abs()
+    bias = -slopes_by_head(q.size(1), q.dtype)[:, None, None] * distance
+    return (q @ k.transpose(-1, -2) / math.sqrt(q.size(-1)) + bias).softmax(-1) @ v

@@ -242,3 +242,11 @@ def only_the_future(q, k, v, is_causal=False):
 class SharedProjection(Block):
     def attend(self, q, k, v):
         return super().attend(q, q, v)
+
+
+@wrong("bias by distance with the wrong sign")
+def grows_with_distance(q, k, v):
+    heads, t, s = q.size(1), q.size(-2), k.size(-2)
+    slopes = 2.0 ** (-8 * torch.arange(1, heads + 1, dtype=q.dtype) / heads)
+    bias = slopes[:, None, None] * (torch.arange(t)[:, None] - torch.arange(s)).abs()
+    return (q @ k.transpose(-1, -2) / math.sqrt(q.size(-1)) + bias).softmax(-1) @ v

@@ -109,13 +109,14 @@ def test_a_row_of_the_map(page, serve, noticed, until, map_file):
     address = serve(map_file)
     noticed.homes.append(address)
     page.goto(f"{address}/#map")
-    page.locator("p[role=status]", has_text="Shown:").wait_for()
+    page.locator(".map-what", has_text="exact").wait_for()
+    page.locator(".row-list li").first.wait_for()
     fetched: list[str] = []
     page.on("request", lambda request: fetched.append(request.url.partition("/api/map/")[2]))
-    page.evaluate(WATCH, [".map .controls", ".map .notes"])
+    page.evaluate(WATCH, [".run-title", ".map .notes", ".heads-column"])
     box = page.locator(".map-canvas").bounding_box()
     page.mouse.click(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
-    page.wait_for_selector(".row-table")
-    assert "row=" in page.url
+    until(page, "location.hash.includes('row=')")
+    page.locator(".statement", has_text="Query").wait_for()
     assert [path for path in fetched if path] == ["row"]
     assert page.evaluate("globalThis.mutated") == []

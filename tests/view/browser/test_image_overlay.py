@@ -1,4 +1,4 @@
-"""The picture that a watched model was given, above the words of the Read view."""
+"""The picture that a watched model was given, above its text."""
 
 import numpy as np
 import pytest
@@ -25,24 +25,24 @@ def seen():
 
 def test_the_data_of_a_file(seen, tmp_path):
     seen.save(tmp_path / "run.regard")
-    reading = open_run(tmp_path / "run.regard").reading
-    assert [part["name"] for part in reading["parts"]] == ["decoder", "encoder"]
-    (image,) = reading["images"]
+    about = open_run(tmp_path / "run.regard").about()
+    assert [part["name"] for part in about["parts"]] == ["decoder", "encoder"]
+    (image,) = about["images"]
     assert image["picture"].startswith("data:image/png;base64,")
     assert (image["width"], image["height"], image["area"]) == (60, 40, list(AREA))
     assert image["parts"]["decoder"]["cells"] == [-1, -1, *range(16), -1, -1, -1]
     assert image["parts"]["encoder"]["cells"] == [-1, *range(16)]
-    for side in ("query", "key"):
-        tokens = reading["parts"][0][side]["tokens"]
-        assert tokens[1:4] == ["1", "patch 0,0", "patch 0,1"]
 
 
-def test_words_light_patches_and_patches_words(offline_page, sideways, seen):
+def test_tokens_light_patches_and_patches_are_compared(offline_page, sideways, seen):
     page = offline_page(one_file(seen), width=390)
     boxes = page.locator(".image-overlay rect")
     boxes.first.wait_for(state="attached")
     assert boxes.count() == 16
-    page.locator("[data-side=query]").last.hover()
+    assert page.locator(".t.patch").count() == 16
+    page.get_by_label("Order of the heads").select_option("layer")
+    page.locator('.head[data-layer="0"][data-head="0"]').click()
+    page.locator(".text-frame:visible .t").last.click()
     expected = seen.image(part="decoder", layer=0, head=0, query=-1)
     (row, column, weight), *_ = expected.strongest(1)
     caption = page.locator(".image-overlay figcaption")
@@ -56,12 +56,11 @@ def test_words_light_patches_and_patches_words(offline_page, sideways, seen):
     frame, first = page.locator(".image-frame").bounding_box(), boxes.first.bounding_box()
     assert first["x"] == pytest.approx(frame["x"] + frame["width"] / 6, abs=1)
     assert first["width"] == pytest.approx(frame["width"] / 6, abs=1)
-    boxes.nth(6).hover()
-    page.locator(".statement", has_text="patch 1,2").wait_for()
-    assert page.locator(".image-overlay rect.chosen").count() == 1
     boxes.nth(6).click()
-    page.locator('[data-side=key][data-position="8"][aria-pressed=true]').wait_for()
-    assert "k=8" in page.url
+    page.locator('.text-frame:visible .aimed[data-t="8"]').wait_for()
+    assert page.locator('[data-t="8"]').get_attribute("title") == "patch 1,2"
+    assert page.locator(".image-overlay rect.chosen").count() == 1
+    assert "key=8" in page.url
     assert sideways(page) == 0
-    page.get_by_role("tab", name="encoder").click()
-    page.locator(".image-overlay figcaption", has_text="all rows on average").wait_for()
+    page.get_by_role("button", name="encoder").click()
+    page.locator(".image-overlay figcaption", has_text="on this image").wait_for()

@@ -19,7 +19,7 @@ VIEWS = {
     "roles": ("read", {"order": "role"}, ".part .kind"),
     "steps": ("steps", {}, ".path-map canvas"),
     "document": ("steps", {"from": "robots"}, ".claims table"),
-    "map": ("map", {"row": 6}, ".row-table"),
+    "map": ("map", {"row": 6}, ".row-list li"),
     "learn": ("learn", {"page": 3, "answer": 1}, ".verdict"),
 }
 FAULTS = """() => {
@@ -34,7 +34,8 @@ FAULTS = """() => {
       const { overflowX, overflowY, position } = getComputedStyle(one);
       if (position === "sticky" || position === "fixed") return true;
       const frame = one.getBoundingClientRect();
-      const beyond = box.right > frame.right + 1 || box.bottom > frame.bottom + 1;
+      const beyond =
+        box.left < frame.left - 1 || box.right > frame.right + 1 || box.bottom > frame.bottom + 1;
       if (beyond && (overflowX !== "visible" || overflowY !== "visible")) return true;
     }
     return false;
@@ -134,3 +135,15 @@ def test_labels_of_queries_and_keys_lie_apart_and_inside(page: Any):
     }""")
     assert label["anchor"] == "end"
     assert label["x"] == 195 - 8
+
+
+def test_the_name_of_a_long_sentence_does_not_widen_its_map(page, sideways):
+    sentence = "The cat that the old man saw near the house of his friend was hungry " * 3
+    page.goto(f"/#map?{urlencode({'sentence': sentence.strip()})}")
+    page.locator(".row-list li").first.wait_for()
+    for width in (390, 1400):
+        page.set_viewport_size({"width": width, "height": 900})
+        page.evaluate(NEXT_FRAMES)
+        assert sideways(page) == 0
+        heads = page.locator(".heads-column").bounding_box()
+        assert heads["x"] + heads["width"] <= width

@@ -81,7 +81,7 @@ def test_the_frame_is_shut(readings):
     assert 'sandbox="allow-scripts allow-modals allow-downloads"' in cell
     assert "allow-same-origin" not in cell
     # A notebook keeps every output: two hundred of them should still be a file one can open.
-    assert len(cell) < 250_000
+    assert len(cell) < 160_000
 
 
 def test_without_scripts_the_text_remains(readings):
@@ -97,7 +97,7 @@ def test_steps_and_observations_show_themselves(offline_page):
     steps = run_example("robots").steps
     page = offline_page("<!doctype html>" + steps._repr_html_() + seen._repr_html_(), height=1500)
     page.frame_locator("iframe").nth(0).get_by_text("0.404").first.wait_for()
-    page.frame_locator("iframe").nth(1).get_by_text("All 1,600 weights of head 0").wait_for()
+    page.frame_locator("iframe").nth(1).get_by_text("40 queries · 2 heads").wait_for()
     page.locator("summary").first.press("Enter")
     assert "0.404" in page.locator("pre").first.inner_text()
 
@@ -107,10 +107,10 @@ def test_a_watched_model_shows_itself(offline_page, one_torch, tiny_model):
         tiny_model(input_ids=one_torch.arange(6)[None])
     page = offline_page(f"<!doctype html>{seen._repr_html_()}")
     frame = page.frame_locator("iframe")
-    frame.locator("[data-side=query]").nth(2).hover()
-    frame.locator(".statement", has_text="in layer 0, head 0").wait_for()
+    frame.locator(".text-frame:visible .t").nth(2).click()
+    frame.locator(".statement", has_text="2 looks at").wait_for()
     frame.get_by_role("button", name="layer 1, head 2").click()
-    frame.locator(".title", has_text="layer 1, head 2").wait_for()
+    frame.locator(".run-about", has_text="Layer 1, head 2").wait_for()
     assert frame.get_by_text("Layers and heads count from 0.").count() == 1
     with regard.watch(tiny_model) as nothing:
         pass
@@ -120,12 +120,11 @@ def test_a_watched_model_shows_itself(offline_page, one_torch, tiny_model):
     )
 
 
-def test_a_long_text_is_shown_as_maps(offline_page, one_torch, tiny_model, monkeypatch):
-    monkeypatch.setattr("regard.view.page.notebook.MAX_WEIGHTS", 100)
-    with regard.watch(tiny_model) as seen:
-        tiny_model(input_ids=one_torch.arange(6)[None])
+def test_a_long_text_is_shown_by_cells(offline_page):
+    rng = np.random.default_rng(0)
+    seen = regard.observe(*(rng.normal(size=(2, 700, 4)) for _ in range(3)), top=4)
     frame = offline_page(f"<!doctype html>{seen._repr_html_()}").frame_locator("iframe")
-    frame.get_by_text("All 36 weights of decoder layer 0, head 0").wait_for()
+    frame.get_by_text("This page holds the 4 largest weights of each token").wait_for()
 
 
 def test_what_would_swell_a_notebook_is_a_picture(monkeypatch):

@@ -87,10 +87,10 @@ def test_a_file_saved_in_any_view_holds_the_experiments(offline_page, page, save
     page.evaluate(f"location.hash = location.hash.replace('knock_out.1', '{change}')")
     page.locator(".tried > ul > li").nth(1).wait_for()
     page.get_by_role("link", name="Map").click()
-    page.locator("p[role=status]", has_text="Shown").wait_for()
+    page.locator(".map-what", has_text="exact").wait_for()
     html = next(x for name, x in saved(page).items() if name.endswith(".html")).decode()
     opened = offline_page(html)
-    opened.locator("p[role=status]", has_text="Shown").wait_for()  # the map, as it was
+    opened.locator(".map-what", has_text="exact").wait_for()  # the map, as it was
     opened.get_by_role("link", name="Look").click()
     opened.locator(".tried .odds").nth(1).wait_for()
     told = [x.replace("\xa0", " ") for x in opened.locator(".tried .outcome").all_text_contents()]

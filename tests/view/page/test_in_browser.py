@@ -53,7 +53,7 @@ def test_code_that_cannot_be_checked_is_told(code, sentence):
     ("path", "sentence"),
     [
         *[(f"/api/{x}", "no .regard file is open here: run regard open FILE.regard")
-          for x in ("read", "weights", "thumbnails", "map/about", "map/row", "export/map")],
+          for x in ("map/about", "map/heads", "map/row", "export/map")],
         *[(f"/api/monitor/{x}", "no training is open here: run regard open FOLDER")
           for x in ("about", "measure")],
     ],
@@ -74,7 +74,7 @@ def test_a_dropped_file_is_opened_and_a_damaged_one_removed(tmp_path):
     assert "is not a complete .regard file" in json.loads(content)["error"]
     assert not (tmp_path / "damaged.regard").exists()
     status, _, content = page.open_file(str(tmp_path / "eight.regard"))
-    assert (status, json.loads(content)) == (200, {"file": 0, "view": "map"})
+    assert (status, json.loads(content)) == (200, {"file": 0})
     assert asked(page, "/api/map/about", file=0)[0] == 200
     assert asked(page, "/api/page")[1]["files"] == ["eight.regard"]
 

@@ -11,8 +11,7 @@ from regard.engine.observation import ArrayFacts
 from regard.errors import ArgumentError
 from regard.textbook.steps import attend
 from regard.view.page import regions
-from regard.view.page.maps import can_subsample, subsampled
-from regard.view.page.regions import Region, edges, region_cells
+from regard.view.page.regions import Region, can_subsample, edges, region_cells, subsampled
 from regard.watcher.layer import LayerObservation
 
 RANDOM = np.random.default_rng(7)

@@ -1,30 +1,44 @@
-"""A watched run in the Read view: its text, its heads with their labels, every weight."""
+"""Runs as the page takes them: texts as they were written, parts, heads, and what was generated."""
 
+import json
+import re
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import numpy.testing as npt
 import pytest
+from safetensors.numpy import save_file
 
 import regard
-from regard.cli.open import first_view
-from regard.errors import ArgumentError
-from regard.view.page.runs import open_run, readable_run
+from regard.engine.files import mapped_arrays
+from regard.errors import ArgumentError, FileError, NotAskedError
+from regard.view.page.embed import offline_page
+from regard.view.page.regions import Region, region_cells
+from regard.view.page.runs import observed_run, open_run, watched_run
 from regard.watcher.seen import Seen
 
-SIZES = {"n_layer": 3, "n_head": 4, "n_embd": 16, "vocab_size": 40, "n_positions": 64,
-         "bos_token_id": 1, "eos_token_id": 2}  # fmt: skip
+SIZES = {"n_layer": 3, "n_head": 4, "n_embd": 16, "n_positions": 128, "bos_token_id": 1,
+         "eos_token_id": 2}  # fmt: skip
+TEXT = "# Notes\n\nThe dog ate the food, because it was hungry.\n    def f(x):\n        return x\n"
+
+
+def tiny(hf: Any, vocabulary: int) -> Any:
+    return hf.GPT2LMHeadModel(hf.GPT2Config(vocab_size=vocabulary, **SIZES)).eval()
 
 
 @pytest.fixture(scope="module")
 def seen() -> Seen:
     torch = pytest.importorskip("torch", reason="needs PyTorch: pip install '.[models]'")
     hf = pytest.importorskip("transformers", reason="needs it: pip install '.[models]'")
+    from tests.helpers.small_tokenizers import byte_level
+
     torch.manual_seed(0)
-    model = hf.GPT2LMHeadModel(hf.GPT2Config(**SIZES)).eval()
-    with regard.watch(model) as seen, torch.no_grad():
-        model(input_ids=torch.arange(3, 33)[None])
-    return seen
+    tokenizer = byte_level()
+    model = tiny(hf, len(tokenizer))
+    with regard.watch(model, tokenizer=tokenizer, keep=(1,)) as seen, torch.no_grad():
+        model(**tokenizer(TEXT, return_tensors="pt"))
+    return seen.with_text(TEXT)
 
 
 @pytest.fixture(scope="module")
@@ -34,121 +48,64 @@ def path(seen: Seen, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-def test_a_run_is_a_reading_with_every_weight(seen, path):
+def test_the_text_is_the_one_that_was_read_with_its_line_breaks(seen, path):
+    text = open_run(path).text(0)
+    assert "".join(text["segments"]) == TEXT
+    assert not any(x in "".join(text["segments"]) for x in ("Ċ", "Ġ", " ,"))
+    assert text["names"] == {0: "<s>"}  # a token that writes nothing
+    assert len(text["segments"]) == len(seen.tokens)
+
+
+def test_a_text_without_segments_is_put_together_from_its_tokens(seen):
+    from dataclasses import replace
+
+    layer = seen[0]
+    bare = replace(layer, query_text=None, key_text=replace(layer.key_text, segments=()))
+    text = observed_run(bare).text(0)
+    assert "".join(text["segments"]).startswith("<s> # Notes \\n \\n The")
+
+
+def test_a_part_has_its_layers_heads_and_sides(seen, path):
     run = open_run(path)
-    (part,) = run.reading["parts"]
-    assert (part["name"], part["layers"], part["heads"]) == ("decoder", 3, 4)
-    assert part["query"]["tokens"] == list(seen.tokens)
-    labels = [row.label for row in seen.report().rows]
-    assert [label for row in part["described_roles"] for label in row] == labels
-    fields = {"part": "decoder", "layer": 2, "head": 1}
-    weights_hqk = seen[2].tile(slice(None), slice(None))
-    # The file holds float32; a tile's exponentials round on the way.
-    npt.assert_allclose(run.weights(fields), weights_hqk[1], atol=1e-6)
-    npt.assert_allclose(run.weights(fields | {"show": "layer"}), weights_hqk.mean(0), atol=1e-6)
-    assert run.thumbnails(fields).shape == (3, 4, 24, 24)
+    (part,) = run.about()["parts"]
+    assert (part["name"], [x["number"] for x in part["layers"]]) == ("decoder", [0, 1, 2])
+    assert part["layers"][0]["heads"] == ["0", "1", "2", "3"]
+    assert part["query"] == {"text": 0, "offset": 0, "generated": None} == part["key"]
+    assert run.about()["texts"] == [len(seen.tokens)]
 
 
-def test_a_run_opens_in_read(path):
-    assert first_view("", (path,)) == ("read", {"file": "0"})
+@pytest.mark.parametrize("layer", [0, 1])  # by a map of single tokens; by query and key
+def test_rows_columns_and_regions_are_the_weights(seen, path, layer):
+    found = open_run(path).parts[0].layer(layer)
+    weights_qk = seen[layer].tile(slice(None), slice(None), 2)
+    # float32: a map's sums and a tile's exponentials round each in their own way
+    for at in (0, 5, len(seen.tokens) - 1):
+        npt.assert_allclose(found.row((2,), at).weights, weights_qk[at], atol=1e-6)
+        npt.assert_allclose(found.column((2,), at).weights, weights_qk[:, at], atol=1e-6)
+    shown = region_cells(found.seen, (2,), Region((5, 25), (0, 20), (99, 99)), thorough=False,
+                         check=lambda: None)  # fmt: skip
+    assert shown.description == "exact: every cell is one weight"
+    npt.assert_allclose(shown.values_rc, weights_qk[5:25, :20], atol=1e-6)
 
 
-def test_what_cannot_be_read_opens_in_map(tmp_path):
-    x = np.random.default_rng(0).normal(size=(8, 4)).astype(np.float32)
-    path = tmp_path / "one.regard"
-    regard.observe(x, x, x).save(path)
-    assert readable_run(path) is None
-    assert first_view("", (path,)) == ("map", {})
-    with pytest.raises(ArgumentError) as raised:
-        open_run(path)
-    assert str(raised.value) == (
-        "one.regard cannot be shown in the Read view, which needs one text of at most 1,024 tokens "
-        "with its query and key: use the Map view."
-    )
-
-
-def test_read_and_map_show_the_same_head(page, serve, noticed, until, path):
-    address = serve(path)
-    noticed.homes.append(address)
-    page.goto(f"{address}/#read?file=0")
-    page.get_by_label("decoder, layer 2, head 1").click()
-    page.locator(".title", has_text="layer 2, head 1").wait_for()
-    assert (
-        page.locator(".introduction h1").text_content()
-        == "run.regard: what a watched model looked at"
-    )
-    page.get_by_role("link", name="Map").click()
-    page.locator(".statement", has_text="decoder layer 2, head 1").wait_for()
-    page.get_by_role("link", name="Look").click()
-    page.locator(".title", has_text="layer 2, head 1").wait_for()
-    page.get_by_role("button", name="Read a sentence with the shipped model").click()
-    page.locator(".sentence").wait_for()
-    page.go_back()
-    page.locator(".title", has_text="layer 2, head 1").wait_for()
-
-
-def test_two_runs_side_by_side(page, serve, noticed, path, tmp_path, seen):
-    seen.save(tmp_path / "other.regard")
-    address = serve(path, tmp_path / "other.regard")
-    noticed.homes.append(address)
-    page.goto(f"{address}/#read?file=0&layer=1&head=2&q=9")
-    page.locator(".statement:not(:empty)").wait_for()
-    # Experiments run the shipped model: a file has none.
-    assert page.locator(".questions button").count() == 0
-    page.get_by_label("Compare with", exact=True).select_option("other.regard")
-    page.locator(".difference:not(:empty)").wait_for()
-    assert page.text_content(".beside .title") == "Beside it: other.regard: layer 1, head 2⇄ swap"
-    told = f"{seen.tokens[9]} puts 0 % of its attention elsewhere there."
-    assert page.text_content(".difference").startswith(told)
-    page.get_by_role("button", name="swap").click()
-    page.locator("h1", has_text="other.regard").wait_for()
-    assert "file=1" in page.url
-    assert "beside=file.0" in page.url
-
-
-def test_the_text_of_a_run_is_shaded_by_the_chosen_row(page, serve, noticed, path, seen):
-    address = serve(path)
-    noticed.homes.append(address)
-    page.goto(f"{address}/#read?file=0&layer=1&head=2&q=9")
-    page.locator(".english .shaded").first.wait_for()
-    row = open_run(path).weights({"part": "decoder", "layer": 1, "head": 2})[9]
-    shaded = page.locator(".english .shaded").all_text_contents()
-    assert shaded == [seen.tokens[k] for k in np.flatnonzero(row >= 0.005)]
-    assert page.locator(".english .asking").all_text_contents() == [seen.tokens[9]]
-
-
-def test_heads_by_what_they_do_and_tokens_one_by_one(page, serve, noticed, until, path, seen):
-    address = serve(path)
-    noticed.homes.append(address)
-    page.goto(f"{address}/#read?file=0&layer=1&head=2")
-    page.get_by_role("button", name="by what they do").click()
-    page.locator(".kind").first.wait_for()
-    assert "order=role" in page.url
-    roles = [row.label.partition(":")[0] for row in seen.report().rows]
-    groups = {x.get_attribute("aria-label"): x.locator(".kind button").count()
-              for x in page.locator(".part section").all()}  # fmt: skip
-    plain = ["rests on one token" if x.startswith("rests on '") else x for x in roles]
-    assert groups == {x: plain.count(x) for x in plain}
-    assert page.locator(".kind [aria-current]").count() == 1
-    page.get_by_role("button", name="Step through the text").click()
-    slider = page.get_by_label("Token of the text")
-    slider.focus()
-    for _ in range(7):
-        slider.press("ArrowRight")
-    until(page, "location.hash.includes('step=7')")
-    tokens = seen.tokens
-    assert page.locator(".step-caption").text_content() == (
-        f"8 of 30: {tokens[7]}; next comes {tokens[8]}"
-    )
-    assert page.locator(".statement").text_content().startswith(f"{tokens[7]} looks at")
-    assert page.locator(".english .later").count() == 30 - 8
-    assert page.locator(".answers .later").count() == 30 - 8
-    page.get_by_role("button", name="One token on").click()
-    until(page, "location.hash.includes('step=8')")
-    page.reload()
-    page.locator(".english .later").first.wait_for()
-    page.get_by_role("button", name="all at once").click()
-    until(page, "!document.querySelector('.later')")
+def test_heads_have_the_measures_and_the_order_of_the_report(seen, path):
+    ranking = open_run(path).heads()
+    report = seen.report().sorted("telling")
+    places = [(x["layer"], x["head"]) for x in ranking["heads"]]
+    assert places == [(row.layer, row.head) for row in report.rows]
+    for head, row in zip(ranking["heads"], report.rows, strict=True):
+        assert head["label"] == row.label
+        assert head["measures"]["induction"] == [
+            row.measured["induction"],
+            row.baseline["induction"],
+        ]
+        assert head["word"]
+    first = ranking["first"]
+    assert (first["layer"], first["head"]) == places[0]
+    link = ranking["heads"][0]["link"]
+    weight = seen[first["layer"]].tile(link["query"], link["key"], first["head"])[0, 0]
+    assert link["weight"] == pytest.approx(float(weight), abs=1e-6)
+    assert first["query"] == link["query"] > 0  # the first row sees one key, and says nothing
 
 
 @pytest.fixture(scope="module")
@@ -157,7 +114,7 @@ def generated(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Seen]:
     torch = pytest.importorskip("torch", reason="needs PyTorch: pip install '.[models]'")
     hf = pytest.importorskip("transformers", reason="needs it: pip install '.[models]'")
     torch.manual_seed(0)
-    model = hf.GPT2LMHeadModel(hf.GPT2Config(**SIZES)).eval()
+    model = tiny(hf, 40)
     ids = torch.arange(3, 9)[None]
     options = {"do_sample": False, "max_new_tokens": 6, "min_new_tokens": 6, "pad_token_id": 0}
     with regard.watch(model) as seen:
@@ -167,24 +124,197 @@ def generated(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Seen]:
     return path, seen
 
 
-def test_generated_tokens_are_told_from_the_prompt(page, serve, noticed, until, generated):
+def test_generated_tokens_are_told_from_the_prompt(generated, page, serve, noticed):
     path, seen = generated
-    address = serve(path)
-    noticed.homes.append(address)
-    page.goto(f"{address}/#read?file=0&layer=1&head=2&by=tokens")
-    page.locator(".picture canvas").wait_for()
-    for side in (".asks", ".answers"):
-        assert page.locator(f"{side} .generated").all_text_contents() == list(seen.tokens[6:])
-    note = "The model generated 5 tokens, in italics; it was given 6 tokens before them."
-    assert page.locator(".notes", has_text=note).count() == 1
-    page.get_by_role("button", name="Step through the text").click()
-    # The last token of the prompt chose the first that was generated.
-    until(page, "location.hash.includes('step=5')")
-    page.goto(f"{address}/#read?file=0&layer=1&head=2")
-    assert page.locator(".english .generated").count() == len(seen.words) - 6
+    run = open_run(path)
+    (part,) = run.about()["parts"]
+    assert (part["query"]["generated"], part["key"]["generated"]) == (6, 6)
+    assert run.about()["notes"] == [
+        "The model generated 5 tokens, in italics; it was given 6 tokens before them."
+    ]
+    assert len(run.texts[0].tokens) == len(seen.tokens) == 11
+    noticed.homes.append(serve(path))
+    page.goto(f"{noticed.homes[-1]}/#map")
+    page.locator(".text-frame:visible .t.written").first.wait_for()
+    written = page.locator(".text-frame:visible .t.written").all_text_contents()
+    assert written == list(seen.tokens[6:])
+    # Token by token: the row of each, by the buttons beside its name.
+    page.locator(".text-frame:visible .t").nth(5).click()
+    page.get_by_role("button", name="The token after").click()
+    page.locator('.text-frame:visible .asking[data-t="6"]').wait_for()
 
 
-def test_a_run_without_generation_marks_nothing(path):
-    (part,) = open_run(path).reading["parts"]
-    assert part["query"]["generated"] is part["key"]["generated"] is None
-    assert open_run(path).reading["notes"] == ["All watched layers are here."]
+def test_every_sentence_of_a_batch_is_a_run(tmp_path):
+    torch = pytest.importorskip("torch", reason="needs PyTorch: pip install '.[models]'")
+    hf = pytest.importorskip("transformers", reason="needs it: pip install '.[models]'")
+    torch.manual_seed(0)
+    with regard.watch(model := tiny(hf, 40)) as seen, torch.no_grad():
+        mask = torch.tensor([[1] * 9, [1] * 5 + [0] * 4])
+        model(input_ids=torch.arange(18).reshape(2, 9), attention_mask=mask)
+    seen.save(path := tmp_path / "batch.regard")
+    first, second = (open_run(path, number) for number in (0, 1))
+    assert first.about()["sentences"] == 2
+    assert [run.about()["texts"] for run in (first, second)] == [[9], [5]]
+    npt.assert_allclose(
+        second.parts[0].layer(1).row((2,), 4).weights, seen.sentence(1)[1].row(4, 2), atol=1e-6
+    )
+    with pytest.raises(ArgumentError, match="sentence must be 0-1, got 2"):
+        open_run(path, 2)
+
+
+def test_queries_on_a_cache_are_the_end_of_one_text():
+    """A call reads ten more tokens than the cache has: its rows are the last ten of the text."""
+    torch = pytest.importorskip("torch", reason="needs PyTorch: pip install '.[models]'")
+    hf = pytest.importorskip("transformers", reason="needs it: pip install '.[models]'")
+    from tests.helpers.small_tokenizers import byte_level
+
+    torch.manual_seed(0)
+    tokenizer = byte_level()
+    model, ids = tiny(hf, len(tokenizer)), torch.arange(300, 330)[None]
+    with torch.no_grad():
+        cache = model(input_ids=ids[:, :20], use_cache=True).past_key_values
+        with regard.watch(model, tokenizer=tokenizer, keep="all") as seen:
+            model(input_ids=ids[:, 20:], past_key_values=cache)
+    run = watched_run(seen)
+    (part,) = run.parts
+    assert (part.query, part.key, part.offset) == (0, 0, 20)
+    npt.assert_allclose(part.layer(0).row((0,), 9).weights, seen[0].row(9, 0), atol=1e-6)
+
+
+def test_both_texts_of_a_model_with_two_sides(tmp_path):
+    torch = pytest.importorskip("torch", reason="needs PyTorch: pip install '.[models]'")
+    hf = pytest.importorskip("transformers", reason="needs it: pip install '.[models]'")
+    torch.manual_seed(0)
+    sizes = {
+        f"{side}_{name}": size
+        for side in ("encoder", "decoder")
+        for name, size in (("layers", 2), ("attention_heads", 2), ("ffn_dim", 16))
+    }
+    config = hf.BartConfig(
+        vocab_size=40, d_model=16, max_position_embeddings=64, bos_token_id=1, eos_token_id=2,
+        pad_token_id=0, decoder_start_token_id=2, **sizes,
+    )  # fmt: skip
+    model = hf.BartForConditionalGeneration(config).eval()
+    with torch.no_grad(), regard.watch(model) as seen:
+        model(input_ids=torch.arange(3, 12)[None], decoder_input_ids=torch.arange(20, 26)[None])
+    run = watched_run(seen)
+    about = {part["name"]: part for part in run.about()["parts"]}
+    assert list(about) == ["encoder", "decoder", "cross"]
+    assert run.about()["texts"] == [9, 6]
+    assert (about["cross"]["query"]["text"], about["cross"]["key"]["text"]) == (1, 0)
+
+
+def test_an_observation_has_no_text():
+    x = np.random.default_rng(0).normal(size=(8, 4)).astype(np.float32)
+    run = observed_run(regard.observe(x, x, x))
+    (part,) = run.about()["parts"]
+    assert (run.about()["texts"], part["query"]["text"]) == ([], None)
+    assert part["layers"][0]["heads"] == ["0"]
+    npt.assert_allclose(run.parts[0].layer(0).row(None, 3).weights, regard.observe(x, x, x).row(3))
+
+
+def test_nothing_seen_is_said():
+    hf = pytest.importorskip("transformers", reason="needs it: pip install '.[models]'")
+    with regard.watch(tiny(hf, 40)) as seen:
+        pass
+    with pytest.raises(NotAskedError, match="nothing was seen yet"):
+        watched_run(seen)
+
+
+def flipped(path, at):
+    content = bytearray(path.read_bytes())
+    content[at] ^= 1
+    path.write_bytes(content)
+
+
+@pytest.mark.parametrize("is_run", [False, True], ids=["observation", "run"])
+def test_every_damaged_array_is_refused_when_a_small_file_is_opened(seen, tmp_path, is_run):
+    path = tmp_path / "it.regard"
+    saved = seen if is_run else seen[1]
+    saved.save(path, query_and_key=True)
+    _, arrays = mapped_arrays(path)
+    for name, array in arrays.items():
+        flipped(path, array.start)
+        with pytest.raises(FileError, match=re.escape(f"the numbers of {name} are not those")):
+            open_run(path)
+        flipped(path, array.start)
+    assert open_run(path).parts
+
+
+def test_an_array_of_a_large_file_is_checked_when_it_is_first_read(seen, tmp_path, monkeypatch):
+    monkeypatch.setattr("regard.view.page.maps.CHECKED_AT_ONCE_BYTES", 0)
+    monkeypatch.setattr("regard.view.page.maps.CHECKED_BLOCK_BYTES", 100)
+    path = tmp_path / "it.regard"
+    seen.save(path, query_and_key=True)
+    _, arrays = mapped_arrays(path)
+    key = arrays["decoder.1.0.part.0.key"]
+    flipped(path, key.start + key.nbytes - 1)
+    layer = open_run(path).parts[0].layer(1)
+    npt.assert_array_equal(layer.seen.entropy, seen[1].entropy)
+    with pytest.raises(FileError, match=re.escape("the numbers of decoder.1.0.part.0.key are")):
+        layer.row((0,), 3)
+
+
+@pytest.mark.parametrize("name", ["cost", "keys", "parts", "notes", "contents"])
+def test_a_header_without_a_field_is_a_sentence(seen, tmp_path, name):
+    path = tmp_path / "it.regard"
+    seen[1].save(path, query_and_key=True)
+    header, arrays = mapped_arrays(path)
+    header.pop(name)
+    arrays = {x: np.asarray(array) for x, array in arrays.items()}
+    save_file(arrays, path, metadata={"regard": json.dumps(header)})
+    with pytest.raises(FileError, match=re.escape(f"{path} is")):
+        open_run(path)
+
+
+def test_a_page_is_written_or_the_reason_said(seen, tmp_path):
+    seen.save(tmp_path / "it.html")
+    assert (tmp_path / "it.html").read_text().startswith("<!doctype html>")
+    with pytest.raises(FileError, match=r"it.html cannot be written: its folder does not exist\."):
+        seen.save(tmp_path / "nowhere" / "it.html")
+
+
+def test_a_layer_alone_has_a_run_and_a_picture(seen):
+    run = observed_run(seen[1])
+    assert [part.name for part in run.parts] == ["decoder layer 1"]
+    picture = seen.picture(1, 2)
+    assert picture.names[0] == seen.tokens
+    assert picture.title == "Decoder layer 1, head 2"
+    assert picture.caption == "Every weight."
+    npt.assert_allclose(picture.weights, seen[1].tile(slice(None), slice(None), 2), atol=1e-7)
+
+
+def embedded(page: str) -> dict[str, Any]:
+    return json.loads(re.search(r'id="embedded">(.*?)</script>', page, re.DOTALL)[1])
+
+
+def test_a_short_run_is_embedded_with_every_weight(seen):
+    data = embedded(offline_page(seen))
+    assert data["views"] == ["map"]
+    (part,) = data["run"]["about"]["parts"]
+    assert [layer["exact"] for layer in part["layers"]] == [True] * 3
+    assert "".join(data["run"]["texts"][0]["segments"]) == TEXT
+
+
+def test_a_long_run_is_embedded_by_its_cells_and_largest_weights():
+    x = np.random.default_rng(0).normal(size=(2, 1100, 8)).astype(np.float32)
+    seen = regard.observe(x, x, x, causal=True, map=64, top=4)
+    run = embedded(offline_page(seen))["run"]
+    (layer,) = run["about"]["parts"][0]["layers"]
+    assert (run["pairs"], layer["exact"], layer["least"]) == (4, False, [5, 5])
+    assert layer["missing"] == (
+        "This page holds the 4 largest weights of each token and maps in cells of 5 x 5 tokens, "
+        "all exact; for the rest open the .regard file."
+    )
+
+
+def test_the_text_of_a_run_is_shaded_by_the_chosen_row(page, serve, noticed, path, seen):
+    noticed.homes.append(serve(path))
+    page.goto(f"{noticed.homes[-1]}/#map?layer=1&head=2&row=9")
+    page.locator('.text-frame:visible .asking[data-t="9"]').wait_for()
+    row = seen[1].row(9, 2)
+    shaded = page.evaluate(
+        "() => [...document.querySelectorAll('.text-frame:not([hidden]) .t')]"
+        ".filter((t) => t.style.backgroundColor).map((t) => Number(t.dataset.t))"
+    )
+    assert shaded == np.flatnonzero(row / row.max() >= 0.0016).tolist()

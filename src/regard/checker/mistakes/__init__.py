@@ -13,15 +13,16 @@ from regard.checker.mistakes.scoring import SCORES
 from regard.checker.mistakes.side_effects import CONDUCT
 from regard.checker.mistakes.softmax import SOFTMAX
 from regard.checker.mistakes.stand_ins import GENERIC_BY_FEATURE, STAND_INS, UNNAMED
+from regard.checker.mistakes.tiles import TILED
 from regard.textbook.stages import Stages
 
-CATALOGUE = (*SCORES, *SOFTMAX, *CAUSAL, *MASKS, *HEADS, *STAND_INS, *CONDUCT, *UNNAMED)
+CATALOGUE = (*SCORES, *SOFTMAX, *TILED, *CAUSAL, *MASKS, *HEADS, *STAND_INS, *CONDUCT, *UNNAMED)
 # Mistakes that plain attention, without masks and the like, cannot show.
 FEATURE_MISTAKES = frozenset(m.name for m in (*CAUSAL, *MASKS))
 BY_NAME = {mistake.name: mistake for mistake in CATALOGUE}
 MISTAKES_BY_STEP = {
     "scores": SCORES,
-    "softmax": SOFTMAX,
+    "softmax": (*SOFTMAX, *TILED),
     "causal mask": CAUSAL,
     "mask": MASKS,
     "heads": HEADS,
@@ -40,7 +41,7 @@ def mistake_pairs() -> list[tuple[tuple[Mistake, ...], Stages]]:
     """Every two mistakes that can be made at once."""
     result: list[tuple[tuple[Mistake, ...], Stages]] = []
     usual = [((m,), stages) for m in CATALOGUE for stages in m.variants[:2]]
-    alone = [x for x in usual if x[0][0] not in STAND_INS]
+    alone = [x for x in usual if x[0][0] not in (*STAND_INS, *TILED)]
     for (first, one), (second, other) in combinations(alone, 2):
         stages = combined(one, other) if first != second else None
         if stages is not None:
@@ -55,7 +56,7 @@ def wrong_step(mistake: Mistake) -> str:
     'scores'
     """
     for step, mistakes in MISTAKES_BY_STEP.items():
-        if mistake in mistakes:
+        if any(mistake.name == other.name for other in mistakes):
             return step
     return mistake.name.partition(" used wrongly")[0] if mistake.unnamed else "result"
 

@@ -120,7 +120,7 @@ CAUSAL = (
         "causal mask forgotten in one branch",
         "Where a mask is given the causal one is left out: an elif where both are meant. Every "
         "test with one of them alone passes.",
-        "visible = mask if not causal else mask & np.tri(queries, keys, dtype=bool)\n"
+        "visible = mask & np.tri(queries, keys, dtype=bool)\n"
         "scores = np.where(visible, scores, -np.inf)",
         (changed(causal=_only_without_mask),),
     ),

@@ -28,7 +28,10 @@ UNCHANGED = PatchedStages()
 
 
 def run_stages(stages: Stages, case: Case, dtype: Any = np.float64) -> Trace:
-    """Attention by these stages, and by what comes after them."""
+    """Attention by these stages, with the bias of the case, and by what comes after them."""
+    if case.bias is not None:
+        added, bias = stages.bias, case.bias
+        stages = replace(stages, bias=lambda scores, inputs: added(scores, inputs) + bias)
     trace = run(stages, case, dtype)
     return stages.after(case, trace) if isinstance(stages, PatchedStages) else trace
 

@@ -126,7 +126,7 @@ MASKS = (
         "padding hides queries instead of keys",
         "The mask of padded words is laid along the rows: rows of padding are emptied, and every "
         "real word still looks at the padding.",
-        "real = np.arange(keys) < lengths[:, None]  # a row of keys for each sentence\n"
+        "real = np.arange(keys) < lengths[:, None]  # by sentence\n"
         "scores = np.where(real[:, None, None, :], scores, -np.inf)",
         (
             changed(padding=_padding_of_queries),
@@ -262,7 +262,7 @@ MASKS = (
     Mistake(
         "mask forgotten where it is causal",
         "With the causal mask on, the other mask is left out: an elif where both are meant.",
-        "visible = mask & np.tri(queries, keys, dtype=bool) if causal else mask\n"
+        "visible = mask & np.tri(queries, keys, dtype=bool)\n"
         "scores = np.where(visible, scores, -np.inf)",
         (changed(mask=_not_with_causal),),
     ),

@@ -6,6 +6,7 @@ import numpy as np
 
 from regard.checker.cases import Case
 from regard.checker.mistakes.entry import Mistake, changed, ignore_visibility
+from regard.textbook.stages import softmax
 from regard.typing import Array
 
 
@@ -14,9 +15,9 @@ def _by_model_width(scores: Array, case: Case) -> Array:
 
 
 def _by_input_width(scores: Array, case: Case) -> Array:
-    if case.x is None:
+    if not case.sources:
         return _by_model_width(scores, case)
-    return np.asarray(scores / np.sqrt(case.x.shape[-1]))
+    return np.asarray(scores / np.sqrt(case.sources[0].shape[-1]))
 
 
 def _by_keys(scores: Array, case: Case) -> Array:
@@ -44,6 +45,19 @@ DOTTED = changed(
 def _reshaped(query: Array, key: Array) -> Array:
     b, h, k, d = key.shape
     return np.asarray(query @ key.reshape(b, h, d, k))
+
+
+def _against_distance(scores: Array, case: Case) -> Array:
+    if case.bias is None:
+        raise ValueError("there is no bias by distance")
+    return np.asarray(scores - 2 * case.bias)  # the right one is added to it afterwards
+
+
+def _growing_with_distance(query: Array, key: Array, value: Array, slopes: Array) -> Array:
+    places = (np.arange(n) for n in (query.shape[-2], key.shape[-2]))
+    distance = np.abs(np.subtract.outer(*places))
+    scores = query @ key.swapaxes(-1, -2) / np.sqrt(query.shape[-1])
+    return np.asarray(softmax(scores + slopes[:, None, None] * distance) @ value)
 
 
 def _unit(array: Array) -> Array:
@@ -78,6 +92,15 @@ SCORES = (
         "scores.shape[-1] was read where the head width was meant.",
         "d = key.shape[-1]\nscores = query @ key.swapaxes(-1, -2) / np.sqrt(d)",
         (changed(scale=_by_keys), changed(scale=_by_queries)),
+    ),
+    Mistake(
+        "scaling by a power without brackets",
+        "d ** -1 / 2 is 1 / (2 d): the power binds first, and the weights come out far too even.",
+        "scale = query.shape[-1] ** -0.5\nscores = query @ key.swapaxes(-1, -2) * scale",
+        (
+            changed(scale=lambda scores, case: scores / (2 * case.query.shape[-1])),
+            changed(scale=lambda scores, case: scores * case.query.shape[-1] / 2),
+        ),
     ),
     Mistake(
         "scaling upwards",
@@ -163,6 +186,15 @@ SCORES = (
         "scores = query @ key.swapaxes(-1, -2)  # not of unit vectors\n"
         "scaled = scores / np.sqrt(query.shape[-1])",
         (changed(arrange=lambda case: (_unit(case.query), _unit(case.key), case.value)),),
+    ),
+    Mistake(
+        "bias by distance with the wrong sign",
+        "What should fall with the distance of two words grows with it: far words get the weight "
+        "of near ones.",
+        "distance = np.arange(queries)[:, None] - np.arange(keys)\n"
+        "scores = scores - slope * np.abs(distance)",
+        (changed(bias=_against_distance),),
+        conduct=_growing_with_distance,
     ),
     Mistake(
         "weights transposed",

@@ -12,7 +12,7 @@ from regard.checker.mistakes.entry import Mistake, changed
 from regard.typing import Array
 
 ATTENTION_FIX = (
-    "weights = softmax(query @ key.swapaxes(-1, -2) / np.sqrt(d))\noutput = weights @ value"
+    "scaled = query @ key.swapaxes(-1, -2) / np.sqrt(d)\noutput = softmax(scaled) @ value"
 )
 
 
@@ -59,8 +59,7 @@ STAND_INS = (
         "NaN everywhere",
         "Every number that comes back is NaN: all keys are hidden from all queries, or something "
         "is divided by zero.",
-        "scores = np.where(visible, scores, -np.inf)  # some key is visible in every row\n"
-        "weights = softmax(scores)",
+        "scores = np.where(visible, scores, -np.inf)  # in no row all\nweights = softmax(scores)",
         (changed(sum_values=_nans),),
     ),
     Mistake(

@@ -21,7 +21,7 @@ from regard.transformer.highlight import bracketed
 from regard.transformer.reading import Reading
 from regard.typing import Array
 from regard.view.figure.picture import AXIS_TITLES, MAX_LINES, Picture
-from regard.view.page.regions import map_edges
+from regard.view.page.maps import map_edges
 from regard.view.terminal.steps import formulas
 
 MAX_CELLS = 64  # a side: up to here an observation is drawn weight by weight

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from threading import Event
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +19,9 @@ from numpy.typing import NDArray
 from regard.errors import ArgumentError
 from regard.view.page.maps import bounded_integer
 from regard.view.page.readings import Readings
+
+if TYPE_CHECKING:
+    from regard.view.page.live import LiveModel
 
 
 class ClientLeftError(Exception):
@@ -64,7 +67,7 @@ NOTHING_OPEN = {
 
 @dataclass(frozen=True)
 class Sources:
-    """What answers are computed from: readings of a model, files, and folders of trainings.
+    """What answers are computed from: readings, files, folders of trainings, a loaded model.
 
     A request names a file by its index in ``files``, never by a path; a training likewise.
     """
@@ -72,6 +75,7 @@ class Sources:
     readings: Readings = field(default_factory=Readings)
     files: Sequence[Path] = ()
     trainings: Sequence[Path] = ()
+    model: LiveModel | None = None
 
     def index(self, fields: Fields, name: str) -> int:
         """The index of the ``file`` or the ``training`` that a request names."""

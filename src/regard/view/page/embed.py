@@ -30,22 +30,14 @@ from regard.engine.observation import Observation
 from regard.errors import ArgumentError
 from regard.experiments.selection import PARTS
 from regard.heads.links import CAUTION
-from regard.heads.rollout import rolled_out
 from regard.textbook.steps import Steps
 from regard.transformer.reading import Reading
 from regard.transformer.residual import ResidualRun
 from regard.typing import Array
-from regard.view.page.maps import (
-    THUMBNAIL_CELLS,
-    Layer,
-    MapSource,
-    observation_source,
-    shrink,
-    watched_source,
-)
+from regard.view.page.maps import THUMBNAIL_CELLS, shrink
 from regard.view.page.readings import as_page
 from regard.view.page.regions import Region, region_cells
-from regard.view.page.runs import has_rollout, is_readable, part_layers, watched_reading
+from regard.view.page.runs import Layer, Run, observed_run, watched_run
 from regard.view.page.single_file import (
     bundle,
     json_block,
@@ -55,8 +47,6 @@ from regard.view.page.single_file import (
     web_files,
 )
 from regard.view.page.steps import layer_data, next_words_data, reading_data, steps_data
-from regard.watcher.capture.runs import LayerKey
-from regard.watcher.layer import LayerObservation
 from regard.watcher.seen import Seen
 
 MAX_FLOAT32_WEIGHTS = 150_000  # up to here every weight is stored in float32
@@ -168,38 +158,68 @@ class CellBudget:
     pairs: int
 
 
-FILE_BUDGET = CellBudget(2_000_000, 600_000)
-NOTEBOOK_BUDGET = CellBudget(150_000, 50_000)  # of a notebook, which keeps every output
+FILE_BUDGET = CellBudget(2_000_000, 2_000_000)
+NOTEBOOK_BUDGET = CellBudget(700_000, 100_000)  # of a notebook, which keeps every output
 
 
-def embed_map(source: MapSource, blobs: Blobs, budget: CellBudget = FILE_BUDGET) -> dict[str, Any]:
-    """Every head at one resolution, which the page marks as final."""
-    heads = sum(len(layer.heads) for layer in source.layers)
-    cells = next((x for x in RESOLUTIONS if heads * x * x <= budget.cells), RESOLUTIONS[-1])
-    about = source.about()
-    for layer in about["layers"]:
-        layer["fine"] = False
-    data = {
-        "about": about,
-        "heads": [_embed_layer(layer, cells, blobs) for layer in source.layers],
-        "best": _embed_best(source.layers, budget.pairs // max(1, heads), blobs),
-        "tokens": _tokens(source.layers),
-    }
-    return {"views": ["map"], "map": data}
+def embed_run(run: Run, blobs: Blobs, budget: CellBudget = FILE_BUDGET) -> dict[str, Any]:
+    """Texts, heads and maps of a run: every weight where all of them fit, else larger cells."""
+    layers = [layer for part in run.parts for layer in part.layers]
+    heads = sum(len(layer.heads) for layer in layers)
+    pairs = _pairs_per_query(layers, budget.pairs)
+    parts: list[dict[str, Any]] = []
+    for part in run.parts:
+        thumbnails = run.thumbnails(part)
+        parts.append(
+            {
+                "heads": [_embed_layer(x, _cells(x, heads, budget), blobs) for x in part.layers],
+                "best": [
+                    [blobs.add(_pairs(x, index, pairs)) for index in x.heads] if pairs else []
+                    for x in part.layers
+                ],
+                "thumbnails": None
+                if thumbnails is None
+                else {"shape": thumbnails.shape, "blob": blobs.add(small_picture(thumbnails))},
+            }
+        )
+    about = run.about()
+    for told, held in zip(about["parts"], parts, strict=True):
+        for layer, own in zip(told["layers"], held["heads"], strict=True):
+            _tell_what_is_held(layer, own[0], pairs)
+    texts = [run.text(number) for number in range(len(run.texts))]
+    data = {"about": about, "texts": texts, "ranking": run.heads(), "parts": parts, "pairs": pairs}
+    return {"views": ["map"], "run": data}
 
 
-def _tokens(layers: Sequence[Layer]) -> dict[str, list[Any]]:
-    """The different texts once each, and for every layer which are its rows' and its columns'."""
-    texts: list[list[str]] = []
-    sides = []
-    for layer in layers:
-        pair = []
-        for tokens in (list(layer.queries), list(layer.keys)):
-            if tokens not in texts:
-                texts.append(tokens)
-            pair.append(texts.index(tokens))
-        sides.append(pair)
-    return {"texts": texts, "sides": sides}
+def _tell_what_is_held(layer: dict[str, Any], first: dict[str, Any], pairs: int) -> None:
+    """Say of a layer what the page holds, which may be less than the run does."""
+    (rows, columns), (across, down) = first["cells"], (layer["queries"], layer["keys"])
+    layer["exact"] = (rows, columns) == (across, down)
+    layer["missing"] = ""
+    layer["least"] = [-(-across // rows), -(-down // columns)]
+    if not layer["exact"]:
+        largest = f"the {pairs} largest weights of each token and " if pairs else ""
+        layer["missing"] = (
+            f"This page holds {largest}maps in cells of {layer['least'][0]} x "
+            f"{layer['least'][1]} tokens, all exact; for the rest open the .regard file."
+        )
+
+
+def _pairs_per_query(layers: Sequence[Layer], budget: int) -> int:
+    """How many best keys of each query fit; 0 where a layer has none."""
+    if any("top_keys" not in layer.seen.facts for layer in layers):
+        return 0
+    queries = sum(len(layer.heads) * layer.seen.queries for layer in layers)
+    available = min(layer.seen.facts.fact_shape("top_keys")[-1] for layer in layers)
+    return min(available, budget // max(1, queries))
+
+
+def _cells(layer: Layer, heads: int, budget: CellBudget) -> int:
+    """Cells on a side of a layer's maps: its tokens, where the weights of as many heads fit."""
+    seen = layer.seen
+    if layer.is_exact and heads * seen.queries * seen.keys <= budget.cells:
+        return max(seen.queries, seen.keys)
+    return next((x for x in RESOLUTIONS if heads * x * x <= budget.cells), RESOLUTIONS[-1])
 
 
 def _embed_layer(layer: Layer, cells: int, blobs: Blobs) -> list[dict[str, Any]]:
@@ -212,42 +232,23 @@ def _embed_layer(layer: Layer, cells: int, blobs: Blobs) -> list[dict[str, Any]]
 
 def _embed_head(layer: Layer, index: Any, full: Region, blobs: Blobs) -> dict[str, Any]:
     shown = region_cells(layer.seen, index, full, thorough=True, check=lambda: None)
-    rows, columns = shown.values_rc.shape
     strips = {
         "received": layer.strip("received", index, shown.column_edges),
         "entropy": layer.strip("entropy", index, shown.row_edges),
     }
     present = [strip for strip in strips.values() if strip is not None]
     numbers: Array = np.concatenate([shown.values_rc.reshape(-1), *present])
-    single = rows == layer.seen.queries and columns == layer.seen.keys
-    what = (
-        shown.description
-        if single
-        else f"{shown.description.split(';')[0]}; this file holds nothing finer"
-    )
     return {
         **shown.geometry(),
-        "what": what,
+        "what": shown.description.split(";")[0],
         "better": False,
         "blob": blobs.add(numbers.astype("<f4").tobytes()),
         **{name: strip is not None for name, strip in strips.items()},
     }
 
 
-def _embed_best(layers: Sequence[Layer], pairs: int, blobs: Blobs) -> dict[str, Any] | None:
-    """The best keys of each query, as many as fit; float32 holds the numbers of keys exactly."""
-    if any("top_keys" not in layer.seen.facts for layer in layers):
-        return None
-    queries = max(layer.seen.queries for layer in layers)
-    available = min(layer.seen.facts["top_keys"].shape[-1] for layer in layers)
-    count = min(available, pairs // max(1, queries))
-    if not count:
-        return None
-    spans = [[blobs.add(_pairs(layer, index, count)) for index in layer.heads] for layer in layers]
-    return {"count": count, "blobs": spans}
-
-
 def _pairs(layer: Layer, index: Any, count: int) -> bytes:
+    """The best keys of each query with their weights; float32 holds their numbers exactly."""
     keys, weights = (
         (layer.seen.facts[x] if index is None else layer.seen.facts[x][index])[:, :count]
         for x in ("top_keys", "top_weights")
@@ -366,24 +367,19 @@ def _note(form: Form, left_out: float) -> str:
     )
 
 
-def embed_watched(seen: Seen, blobs: Blobs) -> dict[str, Any]:
-    """Data of the Read view where all weights of one text are available, else of the Map view."""
-    if not is_readable(seen):
-        return embed_map(watched_source(seen), blobs)
-    tables = {part: _watched_tables(part_layers(seen, part)) for part in seen.parts}
-    return embed_tables(watched_reading(seen), tables, blobs)
-
-
-def _watched_tables(layers: list[tuple[LayerKey, LayerObservation]]) -> Tables:
-    weights_lhqk: Array = np.stack([layer.tile(slice(None), slice(None)) for _, layer in layers])
-    others = {f"layer {at}": x.mean(axis=0) for at, x in enumerate(weights_lhqk)}
-    others["all"] = weights_lhqk.mean(axis=(0, 1))
-    if has_rollout(layers):
-        others["rollout"] = rolled_out(weights_lhqk.mean(axis=1))
-    return Tables(weights_lhqk, others)
-
-
 ENTRY = "lib/embedded.js"
+# Of each view the module that web/app.js imports, and its function.
+VIEW_MODULES = {
+    "read": ("read/read.js", "showRead"),
+    "steps": ("steps/steps.js", "showSteps"),
+    "map": ("run/run.js", "showRun"),
+    "learn": ("learn/learn.js", "showLearn"),
+    "training": ("monitor/monitor.js", "showTraining"),
+}
+NOT_HELD = "This page does not hold this view."
+NO_MODEL = {
+    "run/live.js": "export function liveModel() {\nreturn null;\n}\n"
+}  # only a server has one
 
 
 def offline_page(
@@ -402,10 +398,11 @@ def offline_page(
     return page_with(data | {"address": address(view, at)}, blobs)
 
 
-def offline_map(source: MapSource) -> str:
-    """The page of the maps of one file."""
+def offline_run(run: Run, state: Mapping[str, Any] | None = None) -> str:
+    """The page of a run, opened at a state."""
     blobs = Blobs()
-    return page_with(embed_map(source, blobs) | {"address": "#map"}, blobs)
+    data = embed_run(run, blobs)
+    return page_with(data | {"address": address("map", state or {})}, blobs)
 
 
 @singledispatch
@@ -431,12 +428,12 @@ def _(thing: Steps, blobs: Blobs, state: Mapping[str, Any]) -> dict[str, Any]:
 
 @embed.register
 def _(thing: Observation, blobs: Blobs, state: Mapping[str, Any]) -> dict[str, Any]:
-    return embed_map(observation_source(thing), blobs)
+    return embed_run(observed_run(thing), blobs)
 
 
 @embed.register
 def _(thing: Seen, blobs: Blobs, state: Mapping[str, Any]) -> dict[str, Any]:
-    return embed_watched(thing, blobs)
+    return embed_run(watched_run(thing), blobs)
 
 
 def address(view: str, state: Mapping[str, Any]) -> str:
@@ -454,7 +451,7 @@ def page_with(data: Mapping[str, Any], blobs: Blobs, *, fonts: bool = True) -> s
     return single_file(
         web_files()["page.html"],
         style=page_style(fonts=fonts),
-        script=_script(),
+        script=_script(tuple(data["views"])),
         blocks=[
             json_block("embedded", {"version": __version__, **data}),
             text_block("numbers", blobs.text),
@@ -464,8 +461,14 @@ def page_with(data: Mapping[str, Any], blobs: Blobs, *, fonts: bool = True) -> s
 
 
 @cache
-def _script() -> str:
-    return bundle(web_files(), ENTRY)
+def _script(views: tuple[str, ...]) -> str:
+    """The script of a page with these views: what the others need is left out."""
+    left_out = {
+        module: f'export async function {show}() {{\nthrow new Error("{NOT_HELD}");\n}}\n'
+        for view, (module, show) in VIEW_MODULES.items()
+        if view not in views
+    }
+    return bundle(web_files() | left_out | NO_MODEL, ENTRY)
 
 
 def survey_page(survey: Survey) -> str:

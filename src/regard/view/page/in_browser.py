@@ -26,10 +26,9 @@ from regard.view.page.answers import (
     json_answer,
     json_fields,
 )
-from regard.view.page.maps import open_file
 from regard.view.page.readings import text_field
 from regard.view.page.routes import all_answers
-from regard.view.page.runs import readable_run
+from regard.view.page.runs import open_run
 
 MAX_CACHE_BYTES = 60_000_000  # of readings; a tab has less memory than a machine
 INTERNAL_ERROR_MESSAGE = (
@@ -56,7 +55,7 @@ class BrowserPage:
         return _browser_answer(_attempt(lambda: compute(json_fields(content), Stop())))
 
     def open_file(self, path: str) -> BrowserAnswer:
-        """Add a .regard file that was dropped: its index, and whether Read can show it."""
+        """Add a .regard file that was dropped: its index."""
         return _browser_answer(_attempt(lambda: self._opened(Path(path))))
 
     def load_model(self) -> None:
@@ -66,13 +65,12 @@ class BrowserPage:
 
     def _opened(self, path: Path) -> Answer:
         try:
-            open_file(path)
-            view = "map" if readable_run(path) is None else "read"
+            open_run(path)
         except RegardError:
             path.unlink()
             raise
         self.files.append(path)
-        return json_answer({"file": len(self.files) - 1, "view": view})
+        return json_answer({"file": len(self.files) - 1})
 
 
 def check_code(fields: Fields, stop: Stop) -> Answer:

@@ -12,18 +12,18 @@ from importlib.resources import files
 from typing import Any
 
 from regard.engine.observation import Observation
-from regard.errors import ArgumentError, BackendError, NotAskedError, RegardError
+from regard.errors import ArgumentError, BackendError, RegardError
 from regard.transformer.reading import Reading
 from regard.view.page.embed import (
     NOTEBOOK_BUDGET,
     Blobs,
     address,
     embed,
-    embed_map,
+    embed_run,
     embed_weights,
     page_with,
 )
-from regard.view.page.maps import MapSource, observation_source, watched_source
+from regard.view.page.runs import observed_run, watched_run
 from regard.view.page.single_file import web_files
 from regard.watcher.seen import Seen
 
@@ -37,7 +37,6 @@ window.regardHeights ||= addEventListener("message", ({ source, data }) => {
 }) || true;
 </script>"""
 MAX_OUTPUT_CHARACTERS = 2_000_000  # characters of one cell's output
-MAX_WEIGHTS = 700_000  # of all heads of a watched model; beyond, its maps are shown
 
 
 def in_notebook(thing: Any) -> str:
@@ -92,21 +91,12 @@ def _embedded(thing: Any, blobs: Blobs) -> dict[str, Any]:
     if isinstance(thing, Reading):
         return embed_weights(thing, blobs)
     if isinstance(thing, Observation):
-        return embed_map(observation_source(thing), blobs, NOTEBOOK_BUDGET)
+        return embed_run(observed_run(thing), blobs, NOTEBOOK_BUDGET)
     if isinstance(thing, Seen):
-        source = watched_source(thing)
-        if not source.layers:
-            raise NotAskedError("nothing was seen yet: call the model inside the block.")
-        if _weights(source) > MAX_WEIGHTS:
-            return embed_map(source, blobs, NOTEBOOK_BUDGET)
+        return embed_run(watched_run(thing), blobs, NOTEBOOK_BUDGET)
     data = embed(thing, blobs, {})
     data.pop("at", None)
     return data
-
-
-def _weights(source: MapSource) -> int:
-    sizes = [(len(x.heads), x.seen.queries, x.seen.keys) for x in source.layers]
-    return sum(heads * queries * keys for heads, queries, keys in sizes)
 
 
 def as_image(svg: str, title: str) -> str:

@@ -7,25 +7,40 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from regard.engine.call import blocks
-from regard.engine.observation import Observation
+from regard.engine.call import Problem
+from regard.engine.observation import ArrayFacts, Observation
 from regard.engine.threads import run_in_order
 from regard.errors import ArgumentError
 from regard.typing import Array
-from regard.view.page.maps import HeadIndex, can_subsample, subsampled
-
-Edges = NDArray[Any]
+from regard.view.page.maps import HeadIndex, map_edges
 
 
-def map_edges(seen: Observation) -> tuple[Edges, Edges]:
-    """Edges of a map's rows and columns: those stored with it, else those of ``observe``."""
-    rows, columns = (getattr(seen, name, None) for name in ("row_edges", "column_edges"))
-    down, across = seen.map.shape[-2:]
-    return (
-        blocks(seen.queries, down) if rows is None else np.asarray(rows),
-        blocks(seen.keys, across) if columns is None else np.asarray(columns),
+def can_subsample(seen: Observation) -> bool:
+    """Whether queries can be subsampled: not where a float mask is added to each score."""
+    masks = [part.visibility.mask for part in seen.parts]
+    return bool(masks) and all(
+        mask is None or callable(mask) or mask.dtype == bool for mask in masks
+    )
+
+
+def subsampled(seen: Observation, index: HeadIndex, rows: Array) -> Observation:
+    """An observation of one head at these queries only; the keys are not copied."""
+    heads = seen._heads(index)
+    logsumexp = seen.logsumexp.reshape(-1, seen.queries)[heads, rows]
+    parts = tuple(_subsampled_part(part.on_host(), heads, rows) for part in seen.parts)
+    return Observation(ArrayFacts(logsumexp=logsumexp), None, parts, seen.keys, seen.cost)
+
+
+def _subsampled_part(part: Problem, heads: slice, rows: Array) -> Problem:
+    shared = slice(heads.start // part.group, heads.start // part.group + 1)
+    return replace(
+        part,
+        query_hqd=part.query_hqd[heads, rows],
+        key_gkd=part.key_gkd[shared],
+        value_gkv=part.value_gkv[shared],
+        leading=(1,),
+        visibility=part.visibility.subsample(heads.start, rows),
     )
 
 

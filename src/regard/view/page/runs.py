@@ -1,8 +1,9 @@
-"""Watched runs for the Read view: words, images, generated text, and weights of any head."""
+"""Runs for the page: a watched text or an observation, its texts, parts, layers and heads."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -10,275 +11,368 @@ from typing import Any
 import numpy as np
 
 from regard.engine.files import file_errors
+from regard.engine.observation import Observation
 from regard.errors import ArgumentError, NotAskedError, count
-from regard.heads.links import CAUTION
-from regard.heads.rollout import rolled_out
+from regard.heads.names import MEASURES, telling_word
 from regard.text.words import TokenizedText
 from regard.typing import Array
-from regard.view.page.maps import THUMBNAIL_CELLS, bounded_integer, head_labels, open_stored, shrink
-from regard.view.page.readings import page_side
+from regard.view.page.maps import (
+    THUMBNAIL_CELLS,
+    HeadIndex,
+    bounded_integer,
+    map_edges,
+    open_stored,
+    shrink,
+)
+from regard.view.page.run_images import page_images, parts_by_images
 from regard.watcher.capture.runs import LayerKey
 from regard.watcher.layer import LayerObservation
-from regard.watcher.media.image_grids import ImageGrid
-from regard.watcher.media.picture_bytes import FramedPicture
+from regard.watcher.measures.head_report import HeadRow, report
+from regard.watcher.measures.telling_link import TellingLink, telling_link
 from regard.watcher.seen import Seen
 
-
-def mark_generated(part: dict[str, Any], seen: Seen) -> None:
-    """Set ``generated`` of both sides of a part: its first token and word; None without any."""
-    name, query, key = part["name"], part["query"], part["key"]
-    # Queries after a cache that was filled before the run do not begin where the text does.
-    is_text = name == "cross" or len(query["tokens"]) == len(key["tokens"])
-    query["generated"] = first_generated(query, seen.prompt_tokens(name)) if is_text else None
-    keys = "encoder" if name == "cross" else name
-    given = seen.prompt_tokens(keys) if keys in seen.parts else None
-    key["generated"] = first_generated(key, given)
-
-
-def first_generated(side: Mapping[str, Any], given: int | None) -> dict[str, int] | None:
-    """The first token and the first word that the model generated; None where there is none.
-
-    A word that the prompt began is the prompt's.
-
-    >>> first_generated({"word_of_token": [0, 1, 1, 2]}, 2)
-    {'token': 2, 'word': 2}
-    """
-    words = side["word_of_token"]
-    if given is None or not 0 < given < len(words):
-        return None
-    began = words[given - 1] == words[given]
-    return {"token": given, "word": words[given] + began}
-
-
-def authorship(parts: Sequence[Mapping[str, Any]]) -> list[str]:
-    """A sentence on what was given and what was generated, where anything was."""
-    for part in parts:
-        side = part["query"]
-        if side["generated"]:
-            given = side["generated"]["token"]
-            return [
-                f"The model generated {count(len(side['tokens']) - given, 'token')}, in italics; "
-                f"it was given {count(given, 'token')} before them."
-            ]
-    return []
-
-
-PATCH_PIXELS = 24  # where there is no picture
-
-
-def page_images(seen: Seen) -> list[dict[str, Any]]:
-    """Every image (web/types.d.ts: PageImage); none where the run has no image or no grid."""
-    grids = {part: _image_grids(seen, part) for part in seen.parts}
-    numbers = sorted({grid.image for own in grids.values() for grid in own if grid.image >= 0})
-    pictures = seen._pictures or seen._source.pictures
-    return [
-        _image(
-            seen,
-            {part: _numbered(own, number) for part, own in grids.items()},
-            pictures[number] if number < len(pictures) else None,
-        )
-        for number in numbers
-    ]
-
-
-def parts_by_images(seen: Seen) -> list[str]:
-    """The parts of a run; those whose text has images in it come first."""
-    return sorted(
-        seen.parts, key=lambda part: not any("text" in x.others for x in _image_grids(seen, part))
-    )
-
-
-def name_patches(part: dict[str, Any], images: list[dict[str, Any]]) -> None:
-    """Name the tokens of images in a part by their rows and columns, on both sides of a text."""
-    sides = [part["key"]]
-    if len(part["query"]["tokens"]) == len(part["key"]["tokens"]):
-        sides.append(part["query"])
-    for number, image in enumerate(images):
-        grid = image["parts"].get(part["name"])
-        for token, cell in enumerate(grid["cells"] if grid else ()):
-            if cell >= 0:
-                row, column = divmod(cell, grid["columns"])
-                name = f"patch {row},{column}" + (f" of {number}" if len(images) > 1 else "")
-                for side in sides:
-                    side["tokens"][token] = name
-                    side["words"][side["word_of_token"][token]] = name
-
-
-def _image_grids(seen: Seen, part: str) -> tuple[ImageGrid, ...]:
-    key = next(key for key in seen.names if key.part == part)
-    try:
-        return seen._source.image_grids(key, seen._sentence or 0)
-    except (NotAskedError, ArgumentError):  # no image, or none whose grid is known
-        return ()
-
-
-def _numbered(grids: tuple[ImageGrid, ...], number: int) -> ImageGrid | None:
-    return next((grid for grid in grids if grid.image == number and len(grid.cells) == 1), None)
-
-
-def _image(
-    seen: Seen, grids: dict[str, ImageGrid | None], framed: FramedPicture | None
-) -> dict[str, Any]:
-    known = {part: grid for part, grid in grids.items() if grid is not None}
-    parts = {
-        part: {"rows": grid.rows, "columns": grid.columns, "cells": grid.cells[0].tolist()}
-        for part, grid in known.items()
-    }
-    first = next(iter(known.values()))
-    if framed is None:
-        size = {"width": PATCH_PIXELS * first.columns, "height": PATCH_PIXELS * first.rows}
-        return {"picture": "", **size, "area": [0, 0, 1, 1], "parts": parts}
-    area, _ = framed.area_on(first, seen._source.processor)
-    small = framed.picture.small()
-    return {
-        "picture": small.uri,
-        "width": small.width,
-        "height": small.height,
-        "area": list(area),
-        "parts": parts,
-    }
-
-
-MAX_TOKENS = 1024
-NO_TEXT = TokenizedText((), (), (), ())
 TITLES = {
     "encoder": "the input looks at itself",
     "decoder": "the text looks at what came before it",
     "cross": "the output looks at the input",
 }
+MAX_HEADS = 4096
 
 
-def is_readable(seen: Seen) -> bool:
-    """Whether this is one short text with every weight available."""
-    if seen.sentences > 1 and seen._sentence is None:
-        return False
-    return all(_is_short(layer) for part in seen.parts for _, layer in part_layers(seen, part))
+@dataclass(frozen=True)
+class Line:
+    """The weights of a row or a column; ``known`` says which of them the run holds.
+
+    'all' is every weight; 'largest' those beyond 0, the others have ``rest`` together; 'blocks' are
+    the cells of a map, each spread evenly over its tokens.
+    """
+
+    weights: Array
+    known: str = "all"
+    rest: float = 0.0
 
 
-def watched_reading(seen: Seen) -> dict[str, Any]:
-    """A watched text in the shape of a reading (web/lib/api.js)."""
-    layers = {part: part_layers(seen, part) for part in parts_by_images(seen)}
-    parts, images = [_part(part, entries) for part, entries in layers.items()], page_images(seen)
-    for part in parts:
-        name_patches(part, images)
-        mark_generated(part, seen)
-    return {
-        "sentence": " ".join(parts[0]["query"]["words"]),
-        "translation": "",
-        "quick": False,
-        "notes": [_numbering(layers), *authorship(parts)],
-        "caution": CAUTION,
-        "alignment": None,
-        "highlight": None,
-        "parts": parts,
-        "images": images,
-    }
+@dataclass(frozen=True)
+class Layer:
+    """One observation of a run, with the number of its layer in the model."""
 
-
-def part_layers(seen: Seen, part: str) -> list[tuple[LayerKey, LayerObservation]]:
-    """The watched layers of one part, in order."""
-    return [(key, seen[key]) for key in seen.names if key.part == part]
-
-
-def _is_short(layer: LayerObservation) -> bool:
-    few = max(layer.queries, layer.keys) <= MAX_TOKENS
-    return few and layer.query_text is not None and bool(layer.parts or layer.every_weight)
-
-
-def has_rollout(layers: list[tuple[LayerKey, LayerObservation]]) -> bool:
-    """Whether the layers read what the ones before them wrote: queries and keys are one text."""
-    key, first = layers[0]
-    return key.part != "cross" and first.queries == first.keys
-
-
-def _part(part: str, layers: list[tuple[LayerKey, LayerObservation]]) -> dict[str, Any]:
-    first = layers[0][1]
-    return {
-        "name": part,
-        "title": part,
-        "about": TITLES.get(part, ""),
-        "layers": len(layers),
-        "heads": first.head_shape[-1],
-        "causal": False,
-        "steps": False,
-        "query": page_side(first.query_text or NO_TEXT),
-        "key": page_side(first.key_text or NO_TEXT),
-        **head_labels(layers),
-        "ways": ["head", "layer", "all", *(("rollout",) if has_rollout(layers) else ())],
-        "thumbnail": [min(24, first.queries), min(24, first.keys)],
-    }
-
-
-def _numbering(layers: dict[str, list[tuple[LayerKey, LayerObservation]]]) -> str:
-    """A sentence on the layers that were watched, where some were left out."""
-    notes = []
-    for part, entries in layers.items():
-        numbers = [key.layer for key, _ in entries]
-        if numbers != list(range(len(numbers))):
-            listed = ", ".join(map(str, numbers))
-            notes.append(f"of the {part} the model's layers {listed}, numbered from 0 here")
-    return f"Watched: {'; '.join(notes)}." if notes else "All watched layers are here."
-
-
-class Run:
-    """One text of a watched model: its reading, and weights of any head on demand."""
-
-    def __init__(self, seen: Seen, path: Path) -> None:
-        self._seen, self._path = seen, path
+    number: int
+    seen: Observation
 
     @cached_property
-    def reading(self) -> dict[str, Any]:
-        with file_errors(self._path):
-            return watched_reading(self._seen)
+    def heads(self) -> tuple[HeadIndex, ...]:
+        """The index of each head in the leading axes."""
+        return tuple(np.ndindex(*self.seen.head_shape)) if self.seen.head_shape else (None,)
 
-    def weights(self, fields: Mapping[str, Any]) -> Array:
-        """weights_qk between tokens: of one head, or the average of a layer or of all."""
-        layers, show = self._layers(fields), fields.get("show", "head")
-        if show == "all":
-            means = [self._tile(layer).mean(axis=0) for _, layer in layers]
-            return np.asarray(np.mean(means, axis=0))
-        if show == "rollout" and has_rollout(layers):
-            return rolled_out(self._tile(layer).mean(axis=0) for _, layer in layers)
-        number = bounded_integer("layer", fields.get("layer"), 0, len(layers) - 1)
-        weights_hqk = self._tile(layers[number][1])
-        if show == "layer":
-            return np.asarray(weights_hqk.mean(axis=0))
-        head = bounded_integer("head", fields.get("head"), 0, len(weights_hqk) - 1)
-        return np.asarray(weights_hqk[head])
+    @property
+    def is_exact(self) -> bool:
+        """Whether every single weight can be given."""
+        return bool(self.seen.parts) or self.seen.map_is_weights
 
-    def thumbnails(self, fields: Mapping[str, Any]) -> Array:
-        """Thumbnails of all heads, computed layer by layer to save memory."""
-        return np.stack(
-            [shrink(self._tile(layer), THUMBNAIL_CELLS) for _, layer in self._layers(fields)]
+    def about(self) -> dict[str, Any]:
+        names = [", ".join(str(i) for i in index) if index else "0" for index in self.heads]
+        return {
+            "number": self.number,
+            "heads": names,
+            "queries": self.seen.queries,
+            "keys": self.seen.keys,
+            "exact": self.is_exact,
+            "least": [1, 1] if self.is_exact else list(self._blocks),
+            "missing": self._missing(),
+        }
+
+    @property
+    def _blocks(self) -> tuple[int, int]:
+        """The sizes of the map's cells in queries and keys; the whole where there is no map."""
+        if "map" not in self.seen.facts:
+            return self.seen.queries, self.seen.keys
+        rows, columns = (int(np.diff(edges).max()) for edges in map_edges(self.seen))
+        return rows, columns
+
+    def _missing(self) -> str:
+        """A sentence on what is exact and what is not; empty where every weight is known."""
+        if self.is_exact:
+            return ""
+        best = "top_keys" in self.seen.facts and self.seen.facts.fact_shape("top_keys")[-1]
+        cells = "x".join(f"{size:,}" for size in self._blocks).replace("x", " x ")
+        known = [
+            f"the {best} largest weights of each token" if best else "",
+            f"the cells of the map, means over {cells} tokens" if "map" in self.seen.facts else "",
+        ]
+        exact = " and ".join(filter(None, known)) or "no single weight"
+        return (
+            f"Exact are {exact}; single weights beyond them are not known, because query and key "
+            "of this layer were not kept."
         )
 
-    def _layers(self, fields: Mapping[str, Any]) -> list[Any]:
-        part = fields.get("part")
-        if part not in self._seen.parts:
-            raise ArgumentError(f"part must be one of {', '.join(self._seen.parts)}, got {part!r}.")
-        return part_layers(self._seen, str(part))
+    def strip(self, fact: str, index: HeadIndex, bounds: Array) -> Array | None:
+        """Means of a fact along an axis, one for each cell; None where it was not observed."""
+        if fact not in self.seen.facts:
+            return None
+        values: Array = self.seen.facts[fact]
+        values = values if index is None else values[index]
+        line = np.asarray(values[bounds[0] : bounds[-1]], np.float64)
+        return np.asarray(np.add.reduceat(line, bounds[:-1] - bounds[0]) / np.diff(bounds))
 
-    @staticmethod
-    def _tile(layer: Any) -> Array:
-        return np.asarray(layer.tile(slice(None), slice(None)))
+    def row(self, index: HeadIndex, query: int) -> Line:
+        """What one query gives to every key."""
+        if self.is_exact:
+            return Line(self._tile(index, slice(query, query + 1), slice(None)))
+        weights_k = np.zeros(self.seen.keys)
+        if "top_keys" in self.seen.facts:
+            where: Any = (query,) if index is None else (*index, query)
+            keys_n, weights_n = (self.seen.facts[x][where] for x in ("top_keys", "top_weights"))
+            weights_k[keys_n[keys_n >= 0]] = weights_n[keys_n >= 0]
+            return Line(weights_k, "largest", max(0.0, 1.0 - float(weights_k.sum())))
+        if "map" not in self.seen.facts:
+            raise NotAskedError(
+                "this run holds neither best keys, nor a map, nor query and key: watch with top=16."
+            )
+        row_edges, column_edges = map_edges(self.seen)
+        cell = int(np.searchsorted(row_edges, query, side="right")) - 1
+        map_rc = self.seen.map if index is None else self.seen.map[index]
+        sizes_c = np.diff(column_edges)
+        return Line(np.repeat(np.asarray(map_rc[cell]) / sizes_c, sizes_c), "blocks")
+
+    def column(self, index: HeadIndex, key: int) -> Line:
+        """What one key gets from every query."""
+        if not self.is_exact:
+            raise NotAskedError(
+                "what looks at a token needs query and key of this layer, which were not kept."
+            )
+        return Line(self._tile(index, slice(None), slice(key, key + 1)))
+
+    def _tile(self, index: HeadIndex, rows: slice, columns: slice) -> Array:
+        if self.seen.parts or isinstance(self.seen, LayerObservation):
+            tile = self.seen.tile(rows, columns, index if self.seen.head_shape else 0)
+        else:
+            tile = (self.seen.map if index is None else self.seen.map[index])[rows, columns]
+        return np.asarray(tile).reshape(-1)
 
 
-def readable_run(path: Path) -> Run | None:
-    """The run of a file where the Read view can show it: one short text, with every weight."""
+@dataclass(frozen=True)
+class Part:
+    """The layers of one attention of a model, and the numbers of the texts of its two sides.
+
+    Query i is token i + ``offset`` of its text. ``generated`` are the first tokens of both sides
+    that the model wrote.
+    """
+
+    name: str
+    layers: tuple[Layer, ...]
+    query: int | None = None
+    key: int | None = None
+    offset: int = 0
+    generated: tuple[int | None, int | None] = (None, None)
+
+    def about(self) -> dict[str, Any]:
+        return {
+            "name": self.name,
+            "about": TITLES.get(self.name, ""),
+            "layers": [layer.about() for layer in self.layers],
+            "query": {"text": self.query, "offset": self.offset, "generated": self.generated[0]},
+            "key": {"text": self.key, "offset": 0, "generated": self.generated[1]},
+        }
+
+    def layer(self, number: Any) -> Layer:
+        found = [layer for layer in self.layers if layer.number == number and number is not True]
+        if not found:
+            known = ", ".join(str(layer.number) for layer in self.layers)
+            raise ArgumentError(f"layer must be one of {known}, got {number!r:.60}.")
+        return found[0]
+
+    @property
+    def observed(self) -> list[tuple[LayerKey, LayerObservation]]:
+        """Watched layers with measures; empty where any has none."""
+        pairs = [(LayerKey(self.name, x.number), x.seen) for x in self.layers]
+        kept = [(key, x) for key, x in pairs if isinstance(x, LayerObservation) and x.measures]
+        return kept if len(kept) == len(pairs) else []
+
+
+@dataclass(frozen=True)
+class Run:
+    """One text of a file or of a model that is loaded, or an observation without any."""
+
+    name: str
+    parts: tuple[Part, ...]
+    texts: tuple[TokenizedText, ...] = ()
+    sentences: int = 1
+    images: Sequence[dict[str, Any]] = ()
+    notes: Sequence[str] = ()
+    path: Path | None = field(default=None, compare=False)
+
+    def about(self) -> dict[str, Any]:
+        """What the page shows first (web/types.d.ts: RunAbout)."""
+        return {
+            "name": self.name,
+            "sentences": self.sentences,
+            "texts": [len(text.tokens) for text in self.texts],
+            "parts": [part.about() for part in self.parts],
+            "images": list(self.images),
+            "notes": list(self.notes),
+        }
+
+    def part(self, name: Any) -> Part:
+        found = [part for part in self.parts if part.name == name]
+        if not found:
+            known = ", ".join(part.name for part in self.parts)
+            raise ArgumentError(f"part must be one of {known}, got {name!r:.60}.")
+        return found[0]
+
+    def text(self, number: Any) -> dict[str, Any]:
+        """What each token writes of a text, and the names of tokens that write nothing."""
+        text = self.texts[bounded_integer("text", number, 0, len(self.texts) - 1)]
+        segments = text.segments or _segments(text.tokens)
+        names = {at: text.tokens[at] for at, segment in enumerate(segments) if not segment}
+        return {"segments": list(segments), "names": names}
+
+    def heads(self) -> dict[str, Any]:
+        """Every head with its measures, a word for it and its most telling link; and the first.
+
+        The first is the one with the largest share of anything it does beyond chance.
+        """
+        if sum(len(layer.heads) for part in self.parts for layer in part.layers) > MAX_HEADS:
+            return {"heads": [], "first": None}
+        heads = []
+        for part in self.parts:
+            rows = report(part.observed).rows if part.observed else ()
+            measured = {(row.layer, row.head): row for row in rows}
+            for layer in part.layers:
+                for head in range(len(layer.heads)):
+                    link = self.link(part, layer, head)
+                    heads.append(
+                        _head(part.name, layer.number, head, measured.get((layer.number, head)))
+                        | {"link": link and link._asdict()}
+                    )
+        heads.sort(key=_telling, reverse=True)
+        first = {name: heads[0][name] for name in ("part", "layer", "head")}
+        return {"heads": heads, "first": first | {"query": (heads[0]["link"] or {}).get("query")}}
+
+    def link(self, part: Part, layer: Layer, head: int) -> TellingLink | None:
+        """The most telling link of a head."""
+        queries, keys = (None if at is None else self.texts[at] for at in (part.query, part.key))
+        if part.offset and queries is not None:
+            queries = None  # its tokens are those of the keys, from the offset on
+        return telling_link(layer.seen, layer.heads[head], queries, keys, part.offset)
+
+    def thumbnails(self, part: Part) -> Array | None:
+        """thumbnails_lhqk from the maps; None where a layer has none, or they differ in size."""
+        if any("map" not in layer.seen.facts for layer in part.layers):
+            return None
+        maps = [np.asarray(x.seen.map) for x in part.layers]
+        small = [shrink(x.reshape(-1, *x.shape[-2:]), THUMBNAIL_CELLS) for x in maps]
+        alike = all(x.shape == small[0].shape for x in small)
+        return np.stack(small) if alike else None
+
+
+def _head(part: str, layer: int, head: int, row: HeadRow | None) -> dict[str, Any]:
+    place = {"part": part, "layer": layer, "head": head}
+    if row is None:
+        return place | {"word": "", "label": "", "measures": None, "telling": 0.0}
+    measures = {name: [row.measured[name], row.baseline[name]] for name in MEASURES}
+    return place | {
+        "word": telling_word(row.label),
+        "label": row.label,
+        "measures": measures,
+        "telling": row.telling,
+    }
+
+
+def _telling(head: dict[str, Any]) -> tuple[float, float]:
+    return head["telling"], head["link"]["excess"] if head["link"] else 0.0
+
+
+def _segments(tokens: Sequence[str]) -> list[str]:
+    """Tokens as running text, where a file holds no more; '+ry' continues a word.
+
+    >>> _segments(["hung", "+ry", "dog", ","])
+    ['hung', 'ry', ' dog', ',']
+    """
+    return [
+        token[1:] if token.startswith("+") and len(token) > 1
+        else token if not at or token in CLOSING
+        else f" {token}"
+        for at, token in enumerate(tokens)
+    ]  # fmt: skip
+
+
+CLOSING = frozenset(".,!?;:)]}%'’”…")
+
+
+def observed_run(seen: Observation, name: str = "observation") -> Run:
+    """The run of one observation, with its tokens where it has any."""
+    sides = [getattr(seen, x, None) for x in ("query_text", "key_text")]
+    texts: list[TokenizedText] = []
+    query, key = (_text_number(side, texts) for side in sides)
+    part = Part(getattr(seen, "name", "") or "attention", (Layer(0, seen),), query, key)
+    return Run(name, (part,), tuple(texts), notes=seen.notes)
+
+
+def watched_run(seen: Seen, name: str = "model", path: Path | None = None) -> Run:
+    """The run of one sentence of a watched model."""
+    if not seen.names:
+        raise NotAskedError("nothing was seen yet: call the model inside the block.")
+    one = seen if seen.sentences == 1 or seen._sentence is not None else seen.sentence(0)
+    texts: list[TokenizedText] = []
+    parts = [_watched_part(one, part, texts) for part in parts_by_images(one)]
+    notes = _authorship(parts, texts)
+    images = page_images(one)
+    return Run(name, tuple(parts), tuple(texts), seen.sentences, images, notes, path)
+
+
+def _watched_part(seen: Seen, name: str, texts: list[TokenizedText]) -> Part:
+    layers = tuple(Layer(key.layer, seen[key]) for key in seen.names if key.part == name)
+    first = layers[0].seen
+    assert isinstance(first, LayerObservation)
+    rows, columns = first.query_text, first.key_text
+    offset = 0
+    if rows is not None and columns is not None and len(rows.tokens) < len(columns.tokens):
+        later = len(columns.tokens) - len(rows.tokens)
+        if name.split()[0] != "cross" and columns.tokens[later:] == rows.tokens:
+            rows, offset = columns, later  # queries on keys of a cache: the end of one text
+    numbers = [_text_number(side, texts) for side in (rows, columns)]
+    return Part(name, layers, numbers[0], numbers[1], offset, _generated(seen, name, first))
+
+
+def _text_number(text: TokenizedText | None, texts: list[TokenizedText]) -> int | None:
+    if text is None:
+        return None
+    for number, other in enumerate(texts):
+        if other is text or other.tokens == text.tokens:
+            return number
+    texts.append(text)
+    return len(texts) - 1
+
+
+def _generated(seen: Seen, name: str, layer: LayerObservation) -> tuple[int | None, int | None]:
+    """The first token of either side that the model wrote; None without any."""
+    keys = "encoder" if name.split()[0] == "cross" else name
+    given = seen.prompt_tokens(keys) if keys in seen.parts else None
+    columns = given if given is not None and 0 < given < layer.keys else None
+    if keys == name:
+        return columns, columns
+    written = seen.prompt_tokens(name)
+    return (written if written is not None and 0 < written < layer.queries else None), columns
+
+
+def _authorship(parts: Sequence[Part], texts: Sequence[TokenizedText]) -> list[str]:
+    """A sentence on what was given and what was generated, where anything was."""
+    for part in parts:
+        given = part.generated[0]
+        if given is not None and part.query is not None:
+            written = len(texts[part.query].tokens) - given
+            return [
+                f"The model generated {count(written, 'token')}, in italics; it was given "
+                f"{count(given, 'token')} before them."
+            ]
+    return []
+
+
+def open_run(path: Path, sentence: Any = 0) -> Run:
+    """The run of a .regard file; its arrays are read, and checked, as they are drawn."""
     seen = open_stored(path)
     if not isinstance(seen, Seen):
-        return None
+        return observed_run(seen, path.name)
+    number = bounded_integer("sentence", sentence, 0, max(0, seen.sentences - 1))
     with file_errors(path):
-        one = seen.sentence(0) if seen.sentences > 1 else seen
-        return Run(one, path) if is_readable(one) else None
-
-
-def open_run(path: Path) -> Run:
-    """The run of a file; raises an ArgumentError where the Read view cannot show it."""
-    run = readable_run(path)
-    if run is None:
-        raise ArgumentError(
-            f"{path.name} cannot be shown in the Read view, which needs one text of at most "
-            f"{MAX_TOKENS:,} tokens with its query and key: use the Map view."
-        )
-    return run
+        return watched_run(seen.sentence(number), path.name, path)

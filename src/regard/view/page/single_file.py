@@ -20,7 +20,7 @@ FONTS = (
     ("Source Serif 4", "serif-italic", "400", "italic"),
     ("Source Sans 3", "sans", "200 900", "normal"),
 )
-STYLES = ("style.css", "read/read.css", "steps/steps.css", "map/map.css", "learn/learn.css",
+STYLES = ("style.css", "read/read.css", "steps/steps.css", "run/run.css", "learn/learn.css",
           "monitor/monitor.css")  # fmt: skip
 SUFFIXES = (".html", ".css", ".js", ".svg")
 IMPORT = re.compile(r'^import \{[^}]*\} from "([./\w-]+)";[ \t]*\n', re.MULTILINE)

@@ -130,7 +130,7 @@ def draw_sheet(report: SheetReport) -> Group:
     """The verdict, the first step that does not follow, then all of them."""
     parts: list[ConsoleRenderable] = [_sheet_verdict(report)]
     for step in report.steps:
-        parts.append(Padding(_step(step), (1, 0, 0, 0)))
+        parts.append(Padding(_step(step, report.verdict == RIGHT), (1, 0, 0, 0)))
     return Group(*parts)
 
 
@@ -145,8 +145,8 @@ def _sheet_verdict(report: SheetReport) -> Text:
     return text
 
 
-def _step(step: Step) -> Group:
-    title = Text.assemble((f"{step.name}: ", "bold"), *_judgement(step))
+def _step(step: Step, all_right: bool) -> Group:
+    title = Text.assemble((f"{step.name}: ", "bold"), *_judgement(step, all_right))
     table = Table.grid(padding=(0, 2, 0, 0))
     table.add_column(no_wrap=True)
     table.add_column(overflow="fold")
@@ -161,11 +161,14 @@ def _step(step: Step) -> Group:
     return Group(title, table, *(Padding(Text(line), (0, 0, 0, 2)) for line in _because(step)))
 
 
-def _judgement(step: Step) -> Iterator[tuple[str, str]]:
+def _judgement(step: Step, all_right: bool) -> Iterator[tuple[str, str]]:
     if step.right and step.is_true:
         yield ("right", "green")
         if step.cut:
             yield (" (digits cut off, not rounded)", "")
+    elif step.right and all_right:
+        yield ("right", "green")
+        yield (f" (from the digits of {step.source})", "")
     elif step.right:
         yield (f"follows from {step.source}", "green")
         yield (", which went wrong before: not the true value", "")

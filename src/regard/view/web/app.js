@@ -11,16 +11,16 @@ import { announce, element, pageElement, problem, replace } from "./lib/dom.js";
 import { exportMenu } from "./lib/export.js";
 import { createState } from "./lib/state.js";
 import { showLearn } from "./learn/learn.js";
-import { showMap } from "./map/map.js";
 import { showTraining } from "./monitor/monitor.js";
 import { showRead } from "./read/read.js";
+import { showRun } from "./run/run.js";
 import { showSteps } from "./steps/steps.js";
 
 /** @type {Record<string, [string, ShowView]>} */
 export const VIEWS = {
   read: ["Look", showRead],
   steps: ["Steps", showSteps],
-  map: ["Map", showMap],
+  map: ["Map", showRun],
   learn: ["Learn", showLearn],
   training: ["Training", showTraining],
 };
@@ -36,12 +36,13 @@ export function startPage(source) {
     if (leave) leave();
     leave = null;
     // Own names alone: an address may be #constructor.
-    const [title, show] = VIEWS[Object.hasOwn(VIEWS, state.view) ? state.view : "read"];
-    document.title = `${title} · regard`;
+    const name = Object.hasOwn(VIEWS, state.view) ? state.view : "read";
+    const [, show] = VIEWS[name];
+    document.title = `${viewTitle(name, source)} · regard`;
     drawNavigation(state, source);
     announce("");
     const root = element("div", { class: `view ${state.view}` });
-    replace(pageElement("view"), root);
+    replace(pageElement("view"), hasRun(source) && notOfRun(name, state, source), root);
     exportMenu(pageElement("export"), state, source);
     const box = pageElement("export").querySelector(".export-box");
     if (source.live) box?.append(copyLink(state, source));
@@ -59,10 +60,45 @@ export function startPage(source) {
   return state;
 }
 
+// Whether a run of another model is open: it is the first view then, and no other view is about it.
+/** @param {Source} source */
+function hasRun({ page }) {
+  return Boolean(page.model || page.files.length);
+}
+
+// No view shows another text than that of the run without a word.
+/** @param {string} name @param {State} state @param {Source} source */
+function notOfRun(name, state, { page }) {
+  if (name === "map" || name === "training") return null;
+  const run = page.model ?? page.files[state.number("file", 0)] ?? page.files[0];
+  return element(
+    "p",
+    { class: "not-of-run small quiet" },
+    `This view shows regard’s own translator, not ${run}. `,
+    element(
+      "button",
+      {
+        type: "button",
+        class: "link",
+        on: { click: () => state.go("map", OF_ONE_MODEL) },
+      },
+      `Back to ${run}`,
+    ),
+  );
+}
+
+/** @param {string} name @param {Source} source */
+function viewTitle(name, source) {
+  return name === "map" && hasRun(source) ? "Your model" : VIEWS[name][0];
+}
+
 /** @param {State} state @param {Source} source */
 function drawNavigation(state, source) {
-  const views = Object.entries(VIEWS).filter(([name]) => source.views.includes(name));
-  const links = views.map(([name, [title]]) =>
+  const isRun = hasRun(source);
+  const names = Object.keys(VIEWS).filter((name) => source.views.includes(name));
+  if (isRun) names.sort((one, other) => Number(other === "map") - Number(one === "map"));
+  /** @param {string} name */
+  const link = (name) =>
     element(
       "a",
       {
@@ -70,18 +106,28 @@ function drawNavigation(state, source) {
         "aria-current": name === state.view ? "page" : null,
         on: {
           click: (event) => {
-            if (!event.ctrlKey && !event.metaKey) {
-              event.preventDefault();
-              state.go(name);
-            }
+            if (event.ctrlKey || event.metaKey) return;
+            event.preventDefault();
+            const isOther = isRun && (name === "map") !== (state.view === "map");
+            state.go(name, isOther ? OF_ONE_MODEL : {});
           },
         },
       },
-      title,
-    ),
-  );
+      viewTitle(name, source),
+    );
+  /** @type {HTMLElement[]} */
+  const links = names.map(link);
+  // The other views show the model that comes with regard, whatever is open.
+  if (isRun && links.length > 1)
+    links.splice(1, 0, element("span", { class: "shipped small" }, "regard’s own translator:"));
   replace(pageElement("views"), links.length > 1 ? links : []);
 }
+
+// Heads and words of one model mean nothing in another.
+const OF_ONE_MODEL = {
+  ...{ part: null, layer: null, head: null, row: null, key: null, q: null, k: null, at: null },
+  ...{ rows: null, columns: null, changes: null, direction: null, find: null, by: null },
+};
 
 // Light and dark follow the system until the reader chooses; the browser stores the choice.
 function drawLight() {

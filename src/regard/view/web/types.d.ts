@@ -54,7 +54,13 @@ type Ask = (path: string, fields: unknown, options?: { signal?: AbortSignal }) =
 
 interface Source {
   views: string[];
-  page: { version: string; files: string[]; trainings?: string[]; address?: string | null };
+  page: {
+    version: string;
+    files: string[];
+    trainings?: string[];
+    model?: string | null; // that stays loaded
+    address?: string | null;
+  };
   live: boolean;
   embedded?: Embedded;
   bytesAt?(blob: Span): Promise<Uint8Array<ArrayBuffer>>;
@@ -72,7 +78,6 @@ interface Source {
   layer?(choice: Fields): Promise<LayerData>;
   nextWords?(choice: Fields): Promise<NextWords>;
   learn(page: string): Promise<Facts>;
-  run?(file: number): Promise<PageReading>;
   experiment?(sentence: string, changes: Change[]): Promise<Experiment>;
   effects?(fields: Fields): Promise<EffectsAnswer>;
   practice?(): HTMLElement;
@@ -90,7 +95,7 @@ interface Embedded {
   layers?: Record<string, Span>;
   next?: Span;
   learn?: Record<string, Facts>;
-  map?: EmbeddedMap;
+  run?: EmbeddedRun;
   tried?: Outcome[];
 }
 
@@ -100,13 +105,6 @@ interface StoredTables {
   columns: number;
   blobs: Record<string, Span>;
   thumbnails: { rows: number; columns: number; blob: Span };
-}
-
-interface EmbeddedMap {
-  about: MapAbout;
-  heads: (RegionHeader & { blob: Span })[][];
-  best: { count: number; blobs: Span[][] } | null;
-  tokens: { texts: string[][]; sides: number[][] };
 }
 
 // Before the bytes of a layer (view/page/path_data.py).
@@ -120,7 +118,6 @@ interface Side {
   tokens: string[];
   words: string[];
   word_of_token: number[];
-  generated?: { token: number; word: number } | null; // where the model's own text begins
 }
 
 interface Part {
@@ -174,14 +171,12 @@ interface PageReading {
   sentence: string;
   translation: string;
   changes?: Change[]; // of an experiment's second run
-  file?: number; // of a watched run
   quick: boolean;
   notes: string[];
   caution: string;
   parts: Part[];
   alignment: Alignment | null;
   highlight: HeadHighlight | null;
-  images?: PageImage[]; // of a watched run
 }
 
 interface HeadChoice {
@@ -290,7 +285,6 @@ interface ReadElements {
   pictures: Record<string, Picture>;
   lines: LinesPicture;
   beside: BesidePicture;
-  images: ImageOverlay;
   frame: HTMLElement; // around the picture and the one beside it
   notes: HTMLElement;
   table: HTMLDetailsElement;
@@ -383,7 +377,6 @@ interface LabelBox {
 type Beside =
   | { kind: "before" }
   | { kind: "head"; part: string; layer: number; head: number }
-  | { kind: "file"; file: number }
   | { kind: "sentence"; sentence: string };
 
 interface BesideTable {
@@ -493,7 +486,6 @@ interface PictureModel {
   titles: string[]; // who asks, who answers
   statement?: string;
   until?: Until | null;
-  generated?: Record<SideName, number[]>;
   steps?: Float64Array[]; // of the layers, where they are followed (read/flow.js)
 }
 
@@ -545,7 +537,6 @@ type LinesPicture = ReturnType<typeof import("./read/lines.js").linesPicture>;
 type FirstScene = ReturnType<typeof import("./read/scene.js").firstScene>;
 type TokenSteps = ReturnType<typeof import("./read/token_steps.js").tokenSteps>;
 type BesidePicture = ReturnType<typeof import("./read/beside.js").besidePicture>;
-type ImageOverlay = ReturnType<typeof import("./read/image_overlay.js").imageOverlay>;
 type HeadsGrid = ReturnType<typeof import("./read/heads_grid.js").headsGrid>;
 
 // All heads of a part (read/heads_grid.js).
@@ -579,21 +570,6 @@ type Pen = LinesLayout & {
   right: number;
   y(position: number): number;
 };
-
-// How the words of a sentence are shaded.
-interface Shades {
-  asking: number[];
-  weights: Record<number, number> | null;
-  until: number; // the last word that is written yet
-}
-
-interface ImagesModel {
-  images: PageImage[] | undefined;
-  part: Part;
-  grid: Grid;
-  chosen: Chosen;
-  by: string;
-}
 
 interface FieldParts {
   state: State;
@@ -1001,35 +977,297 @@ interface OwnNumbers {
   w_value: number[][];
 }
 
-// -- The Map view
+// -- The run view
 
-interface MapWindow {
-  rows: Span;
-  columns: Span;
+interface RunAbout {
+  name: string;
+  sentences: number; // of a batch
+  texts: number[]; // tokens of each
+  parts: RunPart[];
+  images: PageImage[];
+  notes: string[];
+}
+
+interface RunPart {
+  name: string;
+  about: string;
+  layers: RunLayer[];
+  query: RunSide;
+  key: RunSide;
+}
+
+// Query i is token i + offset of its text; generated is the first token that the model wrote.
+interface RunSide {
+  text: number | null;
+  offset: number;
+  generated: number | null;
 }
 
 interface MapSize {
   queries: number;
   keys: number;
-  least?: number[]; // queries and keys of the smallest window
+  least: number[]; // queries and keys of the smallest cell
 }
 
-interface MapLayer extends MapSize {
-  name: string;
+interface RunLayer extends MapSize {
+  number: number; // in the model
   heads: string[];
-  text: boolean;
-  fine: boolean; // whether single weights can be computed
-  facts?: string[];
+  exact: boolean; // whether every single weight is known
+  missing: string; // a sentence on what is not
 }
 
-interface MapAbout {
+interface RunChoice {
+  part: string;
+  layer: number;
+  head: number;
+}
+
+interface TellingLink {
+  query: number;
+  key: number;
+  weight: number;
+  excess: number;
+}
+
+interface RunHead extends RunChoice {
+  word: string;
+  label: string;
+  measures: Record<string, number[]> | null; // measured, and by chance
+  telling: number;
+  link: TellingLink | null;
+}
+
+interface RunRanking {
+  heads: RunHead[];
+  first: (RunChoice & { query: number | null }) | null;
+}
+
+// What each token writes of the text, and the names of tokens that write nothing.
+interface RunText {
+  segments: string[];
+  names: Record<number, string>;
+}
+
+// A row or a column; known is "all", "largest" (what is left has rest together) or "blocks".
+interface RunLine {
+  weights: Float32Array;
+  known: string;
+  rest: number;
+}
+
+interface RunSource {
+  about: RunAbout;
+  text(number: number): Promise<RunText>;
+  heads(): Promise<RunRanking>;
+  link(choice: RunChoice): Promise<TellingLink | null>;
+  thumbnails(part: string): Promise<Thumbnails>;
+  region(choice: RunChoice, request: RegionRequest): Promise<Region>;
+  row(choice: RunChoice, query: number): Promise<RunLine>;
+  column?(choice: RunChoice, key: number): Promise<RunLine>;
+  weights?(part: string, query: number, key: number): Promise<number[][]>; // layer, head, weight
+}
+
+interface EmbeddedRun {
+  about: RunAbout;
+  texts: RunText[];
+  ranking: RunRanking;
+  pairs: number; // best keys of each query
+  parts: {
+    heads: (RegionHeader & { blob: Span })[][];
+    best: Span[][];
+    thumbnails: { shape: number[]; blob: Span } | null;
+  }[];
+}
+
+interface RunView {
+  root: HTMLElement;
+  state: State;
+  source: Source;
+  turn: number; // counts runs: an answer about an earlier one is dropped
+  run: RunSource | null;
+  shownRun: RunSource | null; // whose texts are shown
+  lineRun: RunSource | null; // that the line is of
+  ranking: RunRanking;
+  part: RunPart;
+  layer: RunLayer;
+  choice: RunChoice;
+  texts: Record<SideName, RunText | null>;
+  row: number | null; // the query that is chosen
+  key: number | null; // what it is compared with, or the key that is chosen
+  isColumn: boolean; // whether who looks at the key is shown
+  line: RunLine | null;
+  before: RunLine | null; // the same of the run without changes
+  wanted: string; // what the line is asked for
+  links: Map<string, number> | null; // the weight from row to key in every head
+  peek: { place: RunChoice; line: RunLine } | null; // the head that is pointed at
+  peekTimer: number;
+  addressTimer: number;
+  pointed: number | null;
+  seen: Span | null; // tokens in sight
+  isPicked: boolean; // a row was chosen on the map
+  found: Span | null;
+  searched: { text: RunText; whole: string; ends: Float64Array; at: number } | null;
+  panes: Record<SideName, TextPane>;
+  map: ReturnType<typeof import("./run/map_panel.js").mapPanel>;
+  heads: ReturnType<typeof import("./run/heads_list.js").headsList>;
+  list: ReturnType<typeof import("./run/row_list.js").rowList>;
+  images: ReturnType<typeof import("./run/image_overlay.js").imageOverlay>;
+  live: ReturnType<typeof import("./run/live.js").liveModel> | null;
+  statement: HTMLElement;
+  about: HTMLElement;
+  trouble: HTMLElement;
+  title: HTMLElement;
+  tools: HTMLElement;
+  missing: HTMLElement;
+  legend: HTMLElement;
+  cursor: HTMLElement;
+  notes: HTMLElement;
+  findCount: HTMLElement;
+  table: HTMLDetailsElement;
+  tableBox: HTMLElement;
+  textColumn: HTMLElement;
+}
+
+type TextPane = ReturnType<typeof import("./run/text_pane.js").textPane>;
+
+interface TextLink {
+  from: number;
+  to: number;
+  weight: number;
+}
+
+interface ArcLine {
+  path: SVGPathElement;
+  points: number[][] | null;
+  width: number;
+}
+
+interface ArcHandlers {
+  placeOf(token: number): WordPlace | null;
+  frame(): CurveFrame & { isLarge: boolean };
+  drop?(token: number): void;
+  aim?(token: number | null): void;
+}
+
+interface TextHandlers {
+  drop?(token: number): void; // the line of the chosen token was dragged there
+  point(token: number | null): void;
+  choose(token: number, event: MouseEvent): void;
+  moved(first: number, last: number): void; // tokens in sight
+  key(event: KeyboardEvent): void;
+}
+
+interface TextAbout {
+  generated: number | null;
+  patches: Map<number, string> | null; // names of tokens that are patches of an image
+}
+
+// How a text is shaded: weights of its tokens, the largest, marks by token ("asking", "aimed", ...),
+// and what is said of a token that is pointed at.
+interface TextModel {
+  weights: Float32Array | null;
+  most: number;
+  marks: Map<number, string>;
+  links: TextLink[]; // lines to draw, the strongest first
+  isPeek: boolean; // whether a head is only pointed at
+  tell(token: number): string;
+}
+
+interface TextState {
+  root: HTMLElement; // what scrolls
+  frame: HTMLElement; // around it
+  arcs: ReturnType<typeof import("./run/text_arcs.js").textArcs>;
+  body: HTMLElement;
+  tag: HTMLElement;
+  lines: HTMLElement;
+  handlers: TextHandlers;
+  text: RunText;
+  about: TextAbout;
+  starts: number[]; // the token that each block begins in
+  offsets: number[]; // and where in it
+  heights: Float64Array;
+  tops: Float64Array;
+  measured: Uint8Array;
+  drawn: Map<number, HTMLElement>;
+  spans: Map<number, HTMLElement[]>; // of each token that is drawn
+  model: TextModel | null;
+  width: number;
+  seen: Span;
+  pointed?: number | null;
+}
+
+interface HeadsListHandlers {
+  choose(place: RunChoice): void;
+  hover(place: RunChoice | null): void;
+  arrange(by: string): void;
+  name(side: SideName, position: number): string;
+}
+
+interface HeadsListModel {
+  part: string;
+  heads: RunHead[];
+  by: string;
+  links: Map<string, number> | null;
+  linkName: string; // of the order by the weight from the row to the key; empty without one
+  choice: RunChoice;
+  numberOf(head: RunHead): number; // of its thumbnail
+  thumbnails(): Promise<Thumbnails>;
+}
+
+interface RowListHandlers {
+  go(position: number): void;
+  aim(position: number): void;
+  point(position: number | null): void;
+}
+
+interface RowModel {
+  line: RunLine;
+  other: RunLine | null; // before a change
+  text: RunText | null;
+  heading: Child;
+  aimed: number | null;
+  wholeName: boolean; // whether the line sums to 1
+}
+
+// A model that stays loaded (run/live.js).
+interface ModelAbout {
   name: string;
-  notes: string[];
-  layers: MapLayer[];
-  first?: { layer: number; head: number } | null;
+  kind: string;
+  text: string;
+  writes: boolean;
+  two_sided: boolean;
+  chat: boolean;
+  most: number | null;
 }
 
-type MapChoice = { layer: number; head: number };
+interface ModelAnswer {
+  run: string;
+  next: { token: string; before: number; after: number }[];
+  written: { start: number; differing: number[] };
+  former: [string, boolean][]; // what was written without the changes, and whether it is gone
+  moved: number[][]; // tokens whose vectors turned most
+  same: boolean;
+  changed: string[];
+  caution: string;
+}
+
+interface LiveState {
+  about: ModelAbout | null;
+  answer: ModelAnswer | null;
+  base: RunSource | null; // the run without changes
+  baseOf?: string; // and what it is of
+  key: string;
+  tried: Pick<ModelAnswer & { text: string }, "text" | "changed" | "next" | "same">[];
+  pending: AbortController | null;
+  text: string; // of the address, as the field last showed it
+}
+
+// The map of a head.
+
+interface MapWindow {
+  rows: Span;
+  columns: Span;
+}
 
 interface RegionHeader {
   rows: Span;
@@ -1063,27 +1301,6 @@ interface RegionRequest {
   signal: AbortSignal;
 }
 
-interface MapRow {
-  query: number;
-  keys: number[];
-  weights: number[];
-}
-
-interface MapSource {
-  about: MapAbout;
-  region(choice: MapChoice, request: RegionRequest): Promise<Region>;
-  row(choice: MapChoice, query: number): Promise<MapRow>;
-  heads(): Promise<{ parts: Part[] }>;
-  thumbnails(reading: { parts: Part[] }, part: string): Promise<Thumbnails>;
-  text(layer: number, side: string, from: number, to: number): Promise<string[]>;
-}
-
-interface Maps {
-  names: string[];
-  isServed?: boolean;
-  open(file: number): Promise<MapSource>;
-}
-
 // Where the map lies on its canvas, in pixels.
 interface MapLayout {
   left: number;
@@ -1101,62 +1318,56 @@ interface MapScale {
   y(query: number): number;
 }
 
-interface MapModel {
+interface MapMarks {
+  row: number | null;
+  column: number | null;
+  seen: Span | null; // keys in sight in the text
+}
+
+interface MapModel extends MapMarks {
   view: MapWindow;
   patches: Patch[];
   at: number[] | null;
-  pinned: number | null;
+  nameAt(side: SideName, position: number): string;
+}
+
+interface MapHandlers {
+  pick(at: number[]): void;
+  point(at: number[] | null): void;
+  scroll(key: number): void;
   nameAt(side: SideName, position: number): string;
 }
 
 interface MapMoves {
   moveTo(window: MapWindow): void;
   zoom(factor: number, about?: number[]): void;
-  pin(query: number | null): void;
+  pick(at: number[]): void;
   point(at: number[] | null): void;
 }
 
-interface MapView {
+interface MapPanelState {
   state: State;
-  maps: Maps;
-  map: MapSource; // this and the next three are there when anything is drawn
-  layer: MapLayer;
-  choice: MapChoice;
+  handlers: MapHandlers;
+  canvas: HTMLCanvasElement;
+  frame: HTMLElement;
+  handle: HTMLElement;
+  what: HTMLElement;
+  run: RunSource | null;
+  choice: RunChoice | null;
+  size: MapSize;
   window: MapWindow;
-  file: number | null;
+  layout: MapLayout;
+  named: boolean;
   patches: Patch[];
   base: Patch | null; // of the full map
   at: number[] | null; // query and key under the pointer
-  pinned: number | null;
-  texts: Map<string, string[] | Promise<string[]>>;
-  request: { window: MapWindow; choice: MapChoice } | null;
+  marked: MapMarks;
+  request: { window: MapWindow; choice: RunChoice | null } | null;
   pending: AbortController | null;
   thorough: boolean;
   rest: number; // timer
-  layout: MapLayout;
   paint(): void;
-  row: ReturnType<typeof import("./map/row.js").rowPanel>;
-  scale: ReturnType<typeof import("./map/canvas.js").shadeScale>; // the shades in numbers
-  heads: {
-    root: HTMLElement;
-    repaint(): unknown;
-    close(): void;
-    show(view: MapView): Promise<void>;
-  };
-  strips: HTMLElement;
-  trouble: HTMLElement;
-  statement: HTMLElement;
-  controls: HTMLElement;
-  what: HTMLElement;
-  cursor: HTMLElement;
-  canvas: HTMLCanvasElement;
-  frame: HTMLElement;
-  notes: HTMLElement;
-  table: HTMLDetailsElement;
-  tableBox: HTMLElement;
 }
-
-type MapStart = Omit<MapView, "map" | "layer" | "choice" | "window" | "layout">;
 
 // -- The Learn view
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import importlib.util
+import inspect
 import io
 import json
 import os
@@ -89,17 +90,30 @@ class Loaded:
             )
         return inputs
 
+    def read(self, inputs: Any) -> tuple[Any, Any]:
+        """Logits (v) after a text, or the last hidden states (t, e) of a model that only reads."""
+        parameters = inspect.signature(self.model.forward).parameters
+        # Logits of every token of a long text would fill the memory.
+        last = {"logits_to_keep": 1} if "logits_to_keep" in parameters else {}
+        output = self.model(**inputs, **last)
+        if self.writes and getattr(output, "logits", None) is not None:
+            return output.logits[0, -1].detach(), None
+        vectors_bte = getattr(output, "last_hidden_state", None)
+        return None, None if vectors_bte is None else vectors_bte[0].detach()
+
 
 @dataclass(frozen=True)
 class TextRun:
-    """A watched run of a text: what was seen, what was written, and the logits after the text.
+    """A watched run of a text: what was seen, what was written, and what came out at its end.
 
-    ``logits_v`` is None where the model wrote, or has none.
+    ``logits_v`` are those of the token after the text, None of a model that only reads; that one
+    has ``vectors_te``, its last hidden states.
     """
 
     seen: Seen
     written: str
     logits_v: Any = None
+    vectors_te: Any = None
 
 
 def run_text(
@@ -126,16 +140,14 @@ def run_text(
     block = changed(watch(loaded.model, tokenizer=loaded.tokenizer, **options))
     with torch.no_grad(), block as seen:
         if not generate:
-            logits_btv = getattr(loaded.model(**inputs), "logits", None)
-            is_next = loaded.writes and logits_btv is not None
-            logits_v = logits_btv[0, -1].detach() if is_next else None  # type: ignore[index]
-            return TextRun(seen.with_text(text), "", logits_v)
+            return TextRun(seen.with_text(text), "", *loaded.read(inputs))
         output = loaded.model.generate(
-            **inputs, max_new_tokens=generate, do_sample=False, num_beams=1
-        )
+            **inputs, max_new_tokens=generate, do_sample=False, num_beams=1,
+            return_dict_in_generate=True, output_logits=True,
+        )  # fmt: skip
     start = 0 if loaded.two_sided else inputs["input_ids"].shape[1]
-    written = str(loaded.tokenizer.decode(output[0][start:], skip_special_tokens=True))
-    return TextRun(seen.with_text(text), written)
+    written = loaded.tokenizer.decode(output.sequences[0][start:], skip_special_tokens=True)
+    return TextRun(seen.with_text(text), str(written), output.logits[0][0])
 
 
 def load_folder(path: str | Path) -> Loaded:

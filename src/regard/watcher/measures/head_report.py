@@ -49,9 +49,10 @@ class HeadRow:
     def telling(self) -> float:
         """The largest share beyond chance of one thing that the head does.
 
-        Resting on the first token is left out, which most heads do that do nothing.
+        Resting on the first token and looking at oneself are left out: heads that do nothing do
+        that too.
         """
-        named = [x for x in MEASURES if x not in ("entropy", "first")]
+        named = [x for x in MEASURES if x not in ("entropy", "first", "itself")]
         return max(self.measured[name] - self.baseline[name] for name in named)
 
     def value(self, by: str) -> Any:

@@ -1,4 +1,4 @@
-"""What the Map view is sent, and what it is told when it asks for something that is not there."""
+"""What the run view is sent, and what it is told when it asks for something that is not there."""
 
 import json
 
@@ -12,6 +12,7 @@ from regard.view.page.maps import shrink
 
 RANDOM = np.random.default_rng(11)
 X = RANDOM.normal(size=(2, 60, 8)).astype(np.float32)
+PART = {"part": "attention", "layer": 0}
 
 
 @pytest.fixture(scope="module")
@@ -24,7 +25,8 @@ def client(seen, tmp_path_factory, connect):
     place = tmp_path_factory.mktemp("files")
     seen.save(place / "fine.regard", query_and_key=True)
     regard.observe(X, X, X, map=6, received=False, entropy=False, top=0).save(place / "map.regard")
-    context = Context(files=(place / "fine.regard", place / "map.regard"))
+    seen.save(place / "best.regard")
+    context = Context(files=[place / f"{name}.regard" for name in ("fine", "map", "best")])
     with connect(context) as made:
         yield made
 
@@ -33,18 +35,39 @@ def ask(client, what, **fields):
     return client.post(f"/api/map/{what}", json=fields)
 
 
+def line(answer):
+    """The weights of a row or column, and what is said about them."""
+    return np.frombuffer(answer.content, "<f4"), json.loads(answer.headers["x-regard-shown"])
+
+
 def test_about(client):
     about = ask(client, "about", file=0).json()
-    (layer,) = about["layers"]
-    assert (about["name"], layer["text"]) == ("fine.regard", False)
-    assert layer["heads"] == ["0", "1"]
-    assert (layer["queries"], layer["keys"], layer["fine"]) == (60, 60, True)
-    assert layer["facts"] == ["received", "entropy", "map", "top_keys"]
-    assert ask(client, "about", file=1).json()["layers"][0]["fine"] is False
+    (part,) = about["parts"]
+    (layer,) = part["layers"]
+    assert (about["name"], about["texts"], part["name"]) == ("fine.regard", [], "attention")
+    assert (layer["heads"], layer["number"]) == (["0", "1"], 0)
+    assert (layer["queries"], layer["keys"], layer["exact"]) == (60, 60, True)
+    assert (layer["least"], layer["missing"]) == ([1, 1], "")
+
+
+def test_what_a_file_does_not_hold_is_one_sentence(client):
+    told = [
+        ask(client, "about", file=file).json()["parts"][0]["layers"][0]["missing"]
+        for file in (1, 2)
+    ]
+    assert told == [
+        "Exact are the cells of the map, means over 16 x 16 tokens; single weights beyond them are "
+        "not known, because query and key of this layer were not kept.",
+        "Exact are the 4 largest weights of each token and the cells of the map, means over 4 x 4 "
+        "tokens; single weights beyond them are not known, because query and key of this layer "
+        "were not kept.",
+    ]
 
 
 def test_a_region_with_its_strips(client, seen):
-    answer = ask(client, "region", file=0, head=1, rows=[10, 30], columns=[0, 20], cells=[10, 20])
+    answer = ask(
+        client, "region", file=0, **PART, head=1, rows=[10, 30], columns=[0, 20], cells=[10, 20]
+    )
     said = json.loads(answer.headers["x-regard-shown"])
     assert said["cells"] == [10, 20]
     values, received, entropy = np.split(np.frombuffer(answer.content, "<f4"), [200, 220])
@@ -56,7 +79,9 @@ def test_a_region_with_its_strips(client, seen):
 
 
 def test_strips_are_cut_where_the_cells_are(client, seen):
-    answer = ask(client, "region", file=0, head=1, rows=[0, 60], columns=[0, 60], cells=[2, 2])
+    answer = ask(
+        client, "region", file=0, **PART, head=1, rows=[0, 60], columns=[0, 60], cells=[2, 2]
+    )
     assert json.loads(answer.headers["x-regard-shown"])["spans"] == [64, 64]
     received, entropy = np.split(np.frombuffer(answer.content, "<f4")[4:], 2)
     for strip, fact in ((received, seen.received[1]), (entropy, seen.entropy[1])):
@@ -64,46 +89,88 @@ def test_strips_are_cut_where_the_cells_are(client, seen):
 
 
 def test_what_was_not_observed_is_not_sent(client):
-    answer = ask(client, "region", file=1, rows=[0, 60], columns=[0, 60], cells=[6, 6])
+    answer = ask(client, "region", file=1, **PART, rows=[0, 60], columns=[0, 60], cells=[6, 6])
     said = json.loads(answer.headers["x-regard-shown"])
     assert (said["received"], said["entropy"]) == (False, False)
     assert (said["cells"], said["spans"]) == ([4, 4], [64, 64])  # of 16, the last of 12
     assert len(answer.content) == 4 * 16
-    assert ask(client, "row", file=1, query=3).json() == {"query": 3, "keys": [], "weights": []}
 
 
-def test_a_row_has_its_best_keys(client, seen):
-    row = ask(client, "row", file=0, head=1, query=1).json()
-    top = seen.top(2)
-    assert row["keys"] == top.keys[1, 1].tolist()  # it sees two keys, so there are no more
-    npt.assert_allclose(row["weights"], top.weights[1, 1], rtol=1e-6)
+def test_rows_and_columns_are_every_weight(client, seen):
+    for at in (0, 17, 59):
+        weights, said = line(ask(client, "row", file=0, **PART, head=1, query=at))
+        assert said == {"known": "all", "rest": 0.0}
+        npt.assert_allclose(weights, seen.row(at, 1), atol=1e-7)
+        weights, said = line(ask(client, "column", file=0, **PART, head=1, key=at))
+        npt.assert_allclose(weights, seen.tile(slice(None), at, 1)[:, 0], atol=1e-7)
 
 
-def test_a_file_without_text_has_none(client):
-    assert ask(client, "text", **{"file": 0, "from": 0, "to": 9}).json() == {"tokens": []}
+def test_a_row_without_query_and_key_has_its_best_keys(client, seen):
+    weights, said = line(ask(client, "row", file=2, **PART, head=1, query=33))
+    top = seen.top(4)
+    expected = np.zeros(60)
+    expected[top.keys[1, 33]] = top.weights[1, 33]
+    npt.assert_allclose(weights, expected, rtol=1e-6)
+    assert said["known"] == "largest"
+    assert said["rest"] == pytest.approx(1 - top.weights[1, 33].sum(), abs=1e-6)
+    answer = ask(client, "column", file=2, **PART, head=1, key=3)
+    assert answer.json() == {
+        "error": "what looks at a token needs query and key of this layer, which were not kept."
+    }
+
+
+def test_a_row_of_a_map_alone_is_its_cells(client):
+    weights, said = line(ask(client, "row", file=1, **PART, head=0, query=20))
+    assert said["known"] == "blocks"
+    cells = regard.observe(X, X, X, map=6).map[0]
+    npt.assert_allclose(weights[:16], cells[1, 0] / 16, rtol=1e-5)
+    assert weights.sum() == pytest.approx(1, abs=1e-5)
+
+
+def test_the_most_telling_link_of_a_head(client, seen):
+    link = ask(client, "link", file=0, **PART, head=1).json()
+    assert link["weight"] == pytest.approx(float(seen.tile(link["query"], link["key"], 1)[0, 0]))
+    assert link["query"] > 0
+    assert link["query"] != link["key"]
+    assert ask(client, "link", file=1, **PART, head=1).json() is None
+
+
+def test_the_weight_of_one_link_in_every_head(client, seen):
+    found = ask(client, "weights", file=0, part="attention", query=40, key=3).json()
+    assert [(layer, head) for layer, head, _ in found] == [(0, 0), (0, 1)]
+    npt.assert_allclose([weight for *_, weight in found], seen.tile(40, 3)[:, 0, 0], rtol=1e-5)
 
 
 MISTAKES = {
-    "file": ("about", {"file": 7}, "file must be 0-1, got 7."),
+    "file": ("about", {"file": 7}, "file must be 0-2, got 7."),
     "path": (
-        "about", {"file": "../x"}, "file must be 0-1, got '../x'.",
+        "about", {"file": "../x"}, "file must be 0-2, got '../x'.",
+    ),
+    "part": (
+        "row", {"file": 0, "part": "cross", "query": 0},
+        "part must be one of attention, got 'cross'.",
+    ),
+    "layer": (
+        "row", {"file": 0, **PART, "layer": 5, "query": 0},
+        "layer must be one of 0, got 5.",
     ),
     "head": (
-        "row", {"file": 0, "head": 2, "query": 0},
+        "row", {"file": 0, **PART, "head": 2, "query": 0},
         "head must be 0-1, got 2.",
     ),
     "rows": (
-        "region", {"file": 0, "rows": [0, 61], "columns": [0, 9], "cells": [3, 3]},
+        "region", {"file": 0, **PART, "rows": [0, 61], "columns": [0, 9], "cells": [3, 3]},
         "the end of rows must be 1-60, got 61.",
     ),
     "shape": (
-        "region", {"file": 0, "rows": "all", "columns": [0, 9], "cells": [3, 3]},
+        "region", {"file": 0, **PART, "rows": "all", "columns": [0, 9], "cells": [3, 3]},
         "the start of rows must be 0-59, got None.",
     ),
     "cells": (
-        "region", {"file": 0, "rows": [0, 9], "columns": [0, 9], "cells": [3, 9999]},
+        "region", {"file": 0, **PART, "rows": [0, 9], "columns": [0, 9], "cells": [3, 9999]},
         "cells across must be 1-1024, got 9999.",
     ),
+    "model": ("about", {"run": "x"}, "file must be 0-2, got None."),
 }  # fmt: skip
 
 
@@ -115,32 +182,29 @@ def test_mistakes_are_explained(client, mistake):
 
 
 def test_heads_and_their_small_pictures(client, seen):
-    (part,) = ask(client, "heads", file=0).json()["parts"]
-    assert (part["layers"], part["heads"]) == (1, int(np.prod(seen.head_shape)))
-    answer = ask(client, "thumbnails", file=0, part=part["name"])
+    ranking = ask(client, "heads", file=0).json()
+    assert {(x["layer"], x["head"]) for x in ranking["heads"]} == {(0, 0), (0, 1)}
+    best = max(ranking["heads"], key=lambda head: head["link"]["excess"])
+    assert ranking["first"]["head"] == best["head"]
+    answer = ask(client, "thumbnails", file=0, part="attention")
     shape = tuple(int(size) for size in answer.headers["x-regard-shape"].split(","))
     thumbnails = np.frombuffer(answer.content, "<f4").reshape(shape)
     maps = np.asarray(seen.map).reshape(1, -1, *seen.map.shape[-2:])
     npt.assert_array_equal(thumbnails, shrink(maps, 24).astype(np.float32))
-    assert ask(client, "thumbnails", file=0, part="none").headers["x-regard-shape"] == "0,0,0,0"
-
-
-def test_a_part_must_be_text(client):
-    answer = ask(client, "thumbnails", file=0, part=[])
-    assert (answer.status_code, answer.json()) == (400, {"error": "part must be text, got []."})
 
 
 ODD = [None, True, -1, 2**70, 1e308, "x", "", [], [[]], {}, {"a": []}, [1, 2], ["x", None]]
 FIELDS = [
-    *("file", "part", "layer", "head", "rows", "columns", "cells", "query", "side", "from", "to"),
-    "thorough",
+    *("file", "sentence", "part", "layer", "head", "rows", "columns", "cells", "query", "key"),
+    *("text", "thorough", "run"),
 ]
+ANSWERS = ("about", "heads", "thumbnails", "region", "row", "column", "text", "link", "weights")
 
 
-@pytest.mark.parametrize("what", ["about", "heads", "thumbnails", "region", "row", "text"])
+@pytest.mark.parametrize("what", ANSWERS)
 def test_odd_fields_of_the_map_are_answered_by_a_sentence(client, what):
     usual = {"file": 0, "part": "attention", "layer": 0, "head": 0, "rows": [0, 9], "query": 0,
-             "columns": [0, 9], "cells": [9, 9], "side": "key", "from": 0, "to": 9}  # fmt: skip
+             "key": 0, "columns": [0, 9], "cells": [9, 9]}  # fmt: skip
     for name in FIELDS:
         for value in ODD:
             answer = ask(client, what, **{**usual, name: value})

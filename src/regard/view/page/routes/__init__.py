@@ -6,7 +6,7 @@ import os
 
 from regard import __version__
 from regard.view.page.answers import Answer, AnswerTable, Fields, Sources, Stop, json_answer
-from regard.view.page.routes import experiments, export, learn, map, monitor, read, steps
+from regard.view.page.routes import experiments, export, learn, map, model, monitor, read, steps
 
 # Of the public site, for links to share; REGARD_SITE names another. None: there is none yet.
 PUBLIC_ADDRESS: str | None = None
@@ -20,9 +20,10 @@ def all_answers(sources: Sources) -> AnswerTable:
         trainings = [path.name for path in sources.trainings]
         address = os.environ.get("REGARD_SITE") or PUBLIC_ADDRESS
         about = {"version": __version__, "files": names, "trainings": trainings}
-        return json_answer({**about, "address": address})
+        model = None if sources.model is None else sources.model.name
+        return json_answer({**about, "model": model, "address": address})
 
     table: AnswerTable = {"/api/page": page}
-    for view in (read, experiments, steps, map, learn, export, monitor):
+    for view in (read, experiments, steps, map, model, learn, export, monitor):
         table |= view.answers(sources)
     return table

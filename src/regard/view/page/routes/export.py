@@ -13,9 +13,10 @@ from regard.textbook.examples import run_example
 from regard.transformer.reading import Reading
 from regard.view.figure.picture import Picture
 from regard.view.page.answers import Answer, AnswerTable, Fields, Sources, Stop, html_answer
-from regard.view.page.embed import offline_map, offline_page
-from regard.view.page.maps import bounded_integer, open_file
+from regard.view.page.embed import offline_page, offline_run
+from regard.view.page.maps import bounded_integer
 from regard.view.page.readings import experiment_outcome, text_field
+from regard.view.page.routes.map import run_of
 
 MAX_TRIED = 6  # as web/read/experiment.js keeps
 HIDDEN_STEP = -32768  # minus infinity, the score of a hidden key
@@ -25,7 +26,7 @@ STATE_FIELDS = (
 
 
 def answers(sources: Sources) -> AnswerTable:
-    """pdf of a figure, card of a figure, html of a reading, html of a file's maps."""
+    """pdf of a figure, card of a figure, html of a reading, html of a run."""
 
     def pdf(fields: Fields, stop: Stop) -> Answer:
         return Answer(figure(fields).content(".pdf"), "application/pdf")
@@ -54,9 +55,11 @@ def answers(sources: Sources) -> AnswerTable:
         made = [sources.readings.experiment(reading.sentence, x, stop.check) for x in tried]
         return [experiment_outcome(one) for one in made]
 
+    run = run_of(sources)
+
     def map_html(fields: Fields, stop: Stop) -> Answer:
-        path = sources.files[sources.index(fields, "file")]
-        return html_answer(offline_map(open_file(path)))
+        state = fields.get("state")
+        return html_answer(offline_run(run(fields), state if isinstance(state, dict) else {}))
 
     return {
         "/api/export/pdf": pdf,

@@ -1,4 +1,4 @@
-"""Map: the files that were opened, any rectangle of their weights, and what a row looks at."""
+"""Map: runs of files and of a loaded model: texts, heads, rows, any rectangle of the weights."""
 
 from __future__ import annotations
 
@@ -19,58 +19,104 @@ from regard.view.page.answers import (
     json_answer,
     numbers,
 )
-from regard.view.page.maps import (
-    HeadIndex,
-    Layer,
-    MapSource,
-    bounded_integer,
-    head_parts,
-    head_thumbnails,
-    open_file,
-)
+from regard.view.page.maps import HeadIndex, bounded_integer
 from regard.view.page.readings import text_field
 from regard.view.page.regions import Region, RegionCells, region_cells
+from regard.view.page.runs import Layer, Line, Run, open_run
 
 MAX_CELLS = 1024  # a side
 
 
 def answers(sources: Sources) -> AnswerTable:
-    """about, heads, thumbnails, region, row and text of the files that the command line named."""
+    """about, text, heads, link, thumbnails, row, column and region of a run."""
+    run = run_of(sources)
+
+    def on_run(answer: Callable[[Run, Fields, Stop], Answer]) -> AnswerFunction:
+        return lambda fields, stop: answer(run(fields), fields, stop)
+
+    of_run: dict[str, Callable[[Run, Fields, Stop], Answer]] = {
+        "about": lambda run, fields, stop: json_answer(run.about()),
+        "text": lambda run, fields, stop: json_answer(run.text(fields.get("text", 0))),
+        "heads": lambda run, fields, stop: json_answer(run.heads()),
+        "link": _link,
+        "weights": _weights,
+        "thumbnails": _thumbnails,
+        "row": _row,
+        "column": _column,
+        "region": _region,
+    }
+    return {f"/api/map/{name}": on_run(answer) for name, answer in of_run.items()}
+
+
+def run_of(sources: Sources) -> Callable[[Fields], Run]:
+    """The run that a request is about: a sentence of a file, or a text that the model read."""
 
     @lru_cache(maxsize=8)
-    def source(index: int) -> MapSource:
-        return open_file(sources.files[index])
+    def opened(index: int, sentence: int) -> Run:
+        return open_run(sources.files[index], sentence)
 
-    def on_file(answer: Callable[[MapSource, Fields, Stop], Answer]) -> AnswerFunction:
-        def answer_on_file(fields: Fields, stop: Stop) -> Answer:
-            return answer(source(sources.index(fields, "file")), fields, stop)
+    def requested(fields: Fields) -> Run:
+        if sources.model is not None and "run" in fields:
+            return sources.model.run(text_field(fields, "run"))
+        index = sources.index(fields, "file")
+        return opened(index, bounded_integer("sentence", fields.get("sentence", 0), 0, 2**31))
 
-        return answer_on_file
-
-    of_file: dict[str, Callable[[MapSource, Fields, Stop], Answer]] = {
-        "about": lambda file, fields, stop: json_answer(file.about()),
-        "heads": lambda file, fields, stop: json_answer({"parts": head_parts(file)}),
-        "thumbnails": lambda file, fields, stop: _thumbnails(file, fields),
-        "region": _region,
-        "row": lambda file, fields, stop: json_answer(_row(file, fields)),
-        "text": lambda file, fields, stop: json_answer({"tokens": _text(file, fields)}),
-    }
-    return {f"/api/map/{name}": on_file(answer) for name, answer in of_file.items()}
+    return requested
 
 
-def _thumbnails(file: MapSource, fields: Fields) -> Answer:
-    made = head_thumbnails(file, text_field(fields, "part"))
+def _head(run: Run, fields: Fields) -> tuple[Layer, HeadIndex]:
+    layer = run.part(fields.get("part")).layer(fields.get("layer", 0))
+    return layer, layer.heads[
+        bounded_integer("head", fields.get("head", 0), 0, len(layer.heads) - 1)
+    ]
+
+
+def _link(run: Run, fields: Fields, stop: Stop) -> Answer:
+    """The most telling link of a head; null where it has none."""
+    part = run.part(fields.get("part"))
+    layer = part.layer(fields.get("layer", 0))
+    head = bounded_integer("head", fields.get("head", 0), 0, len(layer.heads) - 1)
+    link = run.link(part, layer, head)
+    return json_answer(link and link._asdict())
+
+
+def _weights(run: Run, fields: Fields, stop: Stop) -> Answer:
+    """The weight from one token to another in every head of a part: [layer, head, weight]."""
+    found = []
+    for layer in run.part(fields.get("part")).layers:
+        stop.check()
+        query = bounded_integer("query", fields.get("query"), 0, layer.seen.queries - 1)
+        key = bounded_integer("key", fields.get("key"), 0, layer.seen.keys - 1)
+        rows = [layer.row(index, query).weights[key] for index in layer.heads]
+        found += [[layer.number, head, float(weight)] for head, weight in enumerate(rows)]
+    return json_answer(found)
+
+
+def _thumbnails(run: Run, fields: Fields, stop: Stop) -> Answer:
+    made = run.thumbnails(run.part(fields.get("part")))
     return numbers(np.zeros((0, 0, 0, 0)) if made is None else made)
 
 
-def _text(file: MapSource, fields: Fields) -> list[str]:
-    layer = file.layer(fields.get("layer", 0))
-    return layer.text(fields.get("side"), fields.get("from"), fields.get("to"))
+def _row(run: Run, fields: Fields, stop: Stop) -> Answer:
+    layer, index = _head(run, fields)
+    query = bounded_integer("query", fields.get("query"), 0, layer.seen.queries - 1)
+    return _line(layer.row(index, query))
 
 
-def _region(file: MapSource, fields: Fields, stop: Stop) -> Answer:
+def _column(run: Run, fields: Fields, stop: Stop) -> Answer:
+    layer, index = _head(run, fields)
+    key = bounded_integer("key", fields.get("key"), 0, layer.seen.keys - 1)
+    return _line(layer.column(index, key))
+
+
+def _line(line: Line) -> Answer:
+    shown = {"known": line.known, "rest": line.rest}
+    return numbers(line.weights, {"X-Regard-Shown": json.dumps(shown)})
+
+
+def _region(run: Run, fields: Fields, stop: Stop) -> Answer:
     """The cells, then what each column received and each row's entropy, in one answer."""
-    layer, index = _head(file, fields)
+    layer, index = _head(run, fields)
     region = Region(
         _range("rows", fields.get("rows"), layer.seen.queries),
         _range("columns", fields.get("columns"), layer.seen.keys),
@@ -101,20 +147,6 @@ def _description(cells: RegionCells, layer: Layer) -> dict[str, Any]:
         "received": "received" in layer.seen.facts,
         "entropy": "entropy" in layer.seen.facts,
     }
-
-
-def _row(file: MapSource, fields: Fields) -> dict[str, Any]:
-    layer, index = _head(file, fields)
-    query = bounded_integer("query", fields.get("query"), 0, layer.seen.queries - 1)
-    best = layer.best(index, query)
-    return {"query": query, "keys": [k for k, _ in best], "weights": [w for _, w in best]}
-
-
-def _head(file: MapSource, fields: Fields) -> tuple[Layer, HeadIndex]:
-    layer = file.layer(fields.get("layer", 0))
-    return layer, layer.heads[
-        bounded_integer("head", fields.get("head", 0), 0, len(layer.heads) - 1)
-    ]
 
 
 def _range(name: str, value: Any, size: int) -> tuple[int, int]:

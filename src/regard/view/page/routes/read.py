@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -21,37 +20,21 @@ from regard.view.page.answers import (
 )
 from regard.view.page.maps import THUMBNAIL_CELLS, shrink
 from regard.view.page.readings import as_page, integer_field, text_field
-from regard.view.page.runs import Run, open_run
 
 
 def answers(sources: Sources) -> AnswerTable:
     """read, weights, thumbnails."""
 
-    @lru_cache(maxsize=4)
-    def opened(index: int) -> Run:
-        return open_run(sources.files[index])
-
-    def requested_run(fields: Fields) -> Run | None:
-        if fields.get("file") is None:
-            return None
-        return opened(sources.index(fields, "file"))
-
     def read(fields: Fields, stop: Stop) -> Answer:
-        if run := requested_run(fields):
-            return json_answer(run.reading | {"file": fields["file"]})
         quick = fields.get("quick") is True
         reading = requested_reading(sources, fields, stop)
         page = as_page(reading, quick=quick)
         return json_answer(page | {"first": first_table(reading, page, fields)} if quick else page)
 
     def weights(fields: Fields, stop: Stop) -> Answer:
-        if run := requested_run(fields):
-            return numbers(run.weights(fields))
         return numbers(table(requested_reading(sources, fields, stop), fields))
 
     def thumbnails(fields: Fields, stop: Stop) -> Answer:
-        if run := requested_run(fields):
-            return numbers(run.thumbnails(fields))
         weights_lhqk = requested_reading(sources, fields, stop).weights(
             part=text_field(fields, "part"), by="tokens"
         )

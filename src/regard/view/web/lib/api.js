@@ -5,12 +5,12 @@
 // source.views           the views it can fill: ["read", "steps", "map", "learn"], and "training"
 //                        where a monitored training was opened
 // source.page            { version, files: [names of the .regard files], trainings: [names],
-//                        address: of the public site, or null }
+//                        model: the name of one that stays loaded, or null, address: of the public
+//                        site, or null }
 // source.live            whether any sentence can be read (the server); else one reading is there
 // source.reading(sentence, { quick, signal })
 //                        -> PageReading; quick: the English side alone, without the translation.
 //                        A source that is not live ignores the sentence.
-// source.run(file)       -> PageReading of a watched run, a file of page.files; the server's alone
 // source.weights(reading, { part, show, layer, head })
 //                        -> Table between tokens; show is one of the part's ways: "head", "layer"
 //                        (its average), "all" (average of all), "rollout"
@@ -62,11 +62,10 @@ export async function servedSource(ask = askServer) {
     sentence: reading.sentence,
     quick: reading.quick && reading.parts.length === 1,
     changes: reading.changes || null,
-    file: reading.file ?? null,
   });
   /** @param {PageReading} reading */
   const readingKey = (reading) =>
-    JSON.stringify([reading.sentence, reading.quick, reading.changes, reading.file]);
+    JSON.stringify([reading.sentence, reading.quick, reading.changes]);
   return {
     views: ["read", "steps", "map", "learn", ...(page.trainings?.length ? ["training"] : [])],
     page,
@@ -82,7 +81,6 @@ export async function servedSource(ask = askServer) {
       }
       return reading;
     },
-    run: async (file) => (await ask("/api/read", { file })).json(),
     weights: (reading, { part, show, layer, head }) =>
       once(["weights", readingKey(reading), part, show, layer, head].join("\n"), async () =>
         readTable(await ask("/api/weights", { ...fields(reading), part, show, layer, head })),

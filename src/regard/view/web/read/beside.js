@@ -1,6 +1,5 @@
-// Two pictures side by side: the same words in another sentence, in another head, in another run,
-// or before a change. The address says which: beside=before, beside=head.encoder.2.1,
-// beside=file.1, beside=sentence.TEXT.
+// Two pictures side by side: the same words in another sentence, in another head, or before a
+// change. The address says which: beside=before, beside=head.encoder.2.1, beside=sentence.TEXT.
 
 import { asWord, element, goTo, percent, problem, prose, replace } from "../lib/dom.js";
 import { linesPicture } from "./lines.js";
@@ -16,7 +15,6 @@ function readBeside(text) {
   const [kind, ...rest] = text.split(".");
   if (kind === "sentence") return rest.length ? { kind, sentence: rest.join(".") } : null;
   if (kind === "before") return { kind };
-  if (kind === "file") return /^\d+$/.test(rest[0]) ? { kind, file: Number(rest[0]) } : null;
   if (kind !== "head") return null;
   const [part, layer, head] = [rest[0], Number(rest[1]), Number(rest[2])];
   return Number.isInteger(layer) && Number.isInteger(head) ? { kind, part, layer, head } : null;
@@ -102,12 +100,7 @@ async function tableBeside({ source, data }, shown, spec, options) {
   const grid = buildGrid(await source.weights(reading, choice), part, options);
   const titles = [part.query.language || "a word", part.key.language || "a word"];
   if (spec.kind === "before") return { grid, titles, title: "Before the change" };
-  const where = {
-    head: part.title,
-    file: spec.kind === "file" ? source.page.files[spec.file] : "",
-    sentence: "",
-  }[spec.kind];
-  const what = spec.kind === "sentence" ? `“${reading.sentence}”` : `${where}: ${name}`;
+  const what = spec.kind === "sentence" ? `“${reading.sentence}”` : `${part.title}: ${name}`;
   const french = spec.kind === "sentence" ? reading.translation : "";
   return { grid, titles, title: `Beside it: ${what}`, french };
 }
@@ -129,16 +122,13 @@ function markedFrench(french, here) {
 /** @param {Source} source @param {PageReading} base @param {Beside} spec */
 async function readingBeside(source, base, spec) {
   if (spec.kind === "sentence") return source.reading(spec.sentence);
-  if (spec.kind !== "file") return base;
-  if (!source.run) throw new Error("This needs the explorer: start it with regard open.");
-  return source.run(spec.file);
+  return base;
 }
 
 // Both change their sides: the lines pass from one to the other.
 /** @param {ReadView} view @param {HeadChoice} choice @param {Beside} spec */
 function swapButton({ state, data }, { part, layer, head }, spec) {
   const swapped = () => {
-    if (spec.kind === "file") return { file: spec.file, beside: `file.${state.number("file")}` };
     if (spec.kind === "sentence")
       return { sentence: spec.sentence, beside: `sentence.${data.sentence}` };
     if (spec.kind === "before") return {};

@@ -1,8 +1,8 @@
 // What is chosen in the Read view: a head, and words on either side of it.
 
 import { withChange } from "./experiment.js";
-import { currentStep, writtenUntil } from "./token_steps.js";
-import { readPositions, sums, writePositions } from "./weights.js";
+import { currentStep } from "./token_steps.js";
+import { readPositions, writePositions } from "./weights.js";
 
 // What the address says, and where it is silent, the head most worth showing; a head pointed at
 // goes before both.
@@ -205,9 +205,9 @@ export function handlersFor({ state, source, data, selection }, drawChosen) {
     // A word dragged onto another: what if it looked there?
     drop(q, k) {
       if (!data.shown) return;
-      const { choice, grid, reading } = data.shown;
+      const { choice, grid } = data.shown;
       const isHead = choice.show === "head" && state.get("by", "words") === "words";
-      if (!source.live || reading.file !== undefined || !isHead || grid.hidden) return;
+      if (!source.live || !isHead || grid.hidden) return;
       const { part, layer, head } = choice;
       /** @type {Change} */
       const change = { change: "redirect", word: q, to: k, part, layer, head };
@@ -245,45 +245,4 @@ export function carryWords({ state, data: { shown }, selection: { remembered } }
 /** @param {string[]} words @param {number} at */
 function withOccurrence(words, at) {
   return `${words[at]} ${words.slice(0, at).filter((word) => word === words[at]).length}`;
-}
-
-// How the words of a text are shaded by those that are chosen. Words that are shown cut into pieces
-// have no shades.
-/** @param {State} state @param {Shown} shown @param {Chosen} chosen @returns {Shades} */
-export function wordShades(state, shown, chosen) {
-  const { grid, part } = shown;
-  /** @type {Shades} */
-  const shades = { asking: [], weights: null, until: Infinity };
-  const { queries, keys } = chosen;
-  if (state.get("by", "words") !== "words" || !(queries.length + keys.length)) return shades;
-  const rows = inSentence(part.query, grid.queryPositions);
-  const columns = inSentence(part.key, grid.keyPositions);
-  const added = sums(grid, chosen);
-  const until = writtenUntil(state, shown);
-  if (until) shades.until = rows(until.query);
-  if (queries.length) {
-    shades.asking = queries.map(rows);
-    shades.weights = weightsBy(columns, added.keys, queries.length);
-  } else {
-    shades.asking = keys.map(columns);
-    shades.weights = weightsBy(rows, added.queries, 1);
-  }
-  return shades;
-}
-
-// The position of a word in its sentence, where (start) does not stand.
-/** @param {Side} side @param {number[]} [positions] @returns {(at: number) => number} */
-function inSentence({ words }, positions) {
-  const before = words[0] === "(start)" ? 1 : 0;
-  return (at) => (positions ? positions[at] : at) - before;
-}
-
-/** @param {(at: number) => number} position @param {Float32Array} values @param {number} many */
-function weightsBy(position, values, many) {
-  /** @type {Record<number, number>} */
-  const weights = {};
-  values.forEach((value, at) => {
-    weights[position(at)] = value / many;
-  });
-  return weights;
 }

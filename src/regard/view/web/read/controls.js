@@ -195,7 +195,6 @@ function asPicture(name, state, shown) {
 function compareWith(state, source, { reading, choice: head }) {
   const now = state.get("beside");
   const typed = now.startsWith("sentence.") ? now.slice("sentence.".length) : "";
-  const isSentence = source.live && reading.file === undefined;
   const thisHead = `head.${head.part}.${head.layer}.${head.head}`;
   const options = [{ value: "", text: "nothing" }];
   if (now.startsWith("head."))
@@ -204,7 +203,6 @@ function compareWith(state, source, { reading, choice: head }) {
     options.push({ value: thisHead, text: "this head: then choose another" });
   if (reading.changes) options.push({ value: "before", text: "before the change" });
   if (typed) options.push({ value: now, text: "a sentence" });
-  options.push(...otherRuns(source, reading));
   /** @param {SelectEvent} event */
   const choose = ({ target }) => state.set({ beside: target.value }, true);
   /** @param {FieldEvent} event */
@@ -221,7 +219,7 @@ function compareWith(state, source, { reading, choice: head }) {
       { "aria-label": "Compare with", on: { change: choose } },
       options.map(({ value, text }) => element("option", { value, selected: value === now }, text)),
     ),
-    isSentence &&
+    source.live &&
       element("input", {
         type: "text",
         class: "other serif",
@@ -231,15 +229,6 @@ function compareWith(state, source, { reading, choice: head }) {
         on: { change: read },
       }),
   );
-}
-
-// Beside a watched run its head can be looked at in another one.
-/** @param {Source} source @param {PageReading} reading */
-function otherRuns(source, { file }) {
-  if (file === undefined) return [];
-  return source.page.files
-    .map((name, at) => ({ value: `file.${at}`, text: name }))
-    .filter(({ value }) => value !== `file.${file}`);
 }
 
 /** @param {ReadView} view @param {Shown} shown */

@@ -451,7 +451,7 @@ function groupName(role) {
 }
 
 /** @param {string} role */
-function fieldTerm(role) {
+export function fieldTerm(role) {
   const term = TERMS.find(([pattern]) => pattern.test(role));
   return term ? term[1] : "";
 }
@@ -466,7 +466,7 @@ function groupRank(role) {
 // The share that a role rests on, "…: 80 % (evenly 10 %)"; of a spread, the fewer nats the
 // stronger.
 /** @param {string} described */
-function roleStrength(described) {
+export function roleStrength(described) {
   const share = /: (\d+) %/.exec(described);
   if (share) return Number(share[1]) / 100;
   const nats = /: ([\d.]+) nats/.exec(described);

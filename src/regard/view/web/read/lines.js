@@ -82,9 +82,6 @@ export function linesPicture(handlers, paint = paintLines) {
       if (!fresh && query !== null) keepInSight(scroller, query, layout);
       veilWords(lists.query, query);
       veilWords(lists.key, key);
-      const { generated = { query: [], key: [] } } = model;
-      markWords(lists.query, generated.query, "generated");
-      markWords(lists.key, generated.key, "generated");
       pressWords(lists.query, model.pinned.queries);
       pressWords(lists.key, model.pinned.keys);
       draw();

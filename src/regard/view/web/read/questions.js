@@ -77,7 +77,7 @@ export function drawQuestions(view) {
   if (!shown) return;
   const { reading, part, choice } = shown;
   const link = selection.peek ? null : questionedLink(state, shown);
-  const live = source.live && reading.file === undefined;
+  const { live } = source;
   const known = base?.alignment ? base.sentence : "";
   const open = ["why", "effects", "changes", "beside"].map((field) => state.get(field));
   const request = JSON.stringify([
@@ -120,7 +120,7 @@ function buttonsFor(view, shown, link, live) {
 
 // What a button does, and beneath it what to watch for.
 /** @param {Child} does @param {string} watch @param {() => void} click @param {boolean} isOn */
-function sceneButton(does, watch, click, isOn) {
+export function sceneButton(does, watch, click, isOn) {
   return element(
     "button",
     { type: "button", class: "button", "aria-pressed": String(isOn), on: { click } },

@@ -6,7 +6,7 @@
 // least (threshold in percent), marks (shown, hidden), q and k (chosen positions, "1-3.7"; "-" is
 // none), step (token_steps.js), order (of the heads: layer, role), changes (experiment.js), effects
 // and against (effect_grid.js), beside (what is compared, beside.js), why (whether the sum behind a
-// weight is unfolded) and because (why_weight.js), file (a watched run in place of a sentence).
+// weight is unfolded) and because (why_weight.js).
 
 import {
   announce,
@@ -33,7 +33,6 @@ import {
   isHighlight,
   pinnedWords,
   rememberWords,
-  wordShades,
 } from "./choice.js";
 import { drawControls, drawNotes } from "./controls.js";
 import { drawEffects } from "./effect_grid.js";
@@ -51,7 +50,6 @@ import {
 import { flowPicture, hasFlow } from "./flow.js";
 import { headsGrid } from "./heads_grid.js";
 import { heatPicture } from "./heatmap.js";
-import { imageOverlay } from "./image_overlay.js";
 import { linesPicture } from "./lines.js";
 import { drawQuestions, isTyping, rememberEarlier } from "./questions.js";
 import { firstScene } from "./scene.js";
@@ -59,13 +57,7 @@ import { sceneModel } from "./scene_model.js";
 import { choiceName, highlightSentence, weightSentence } from "./sentences.js";
 import { hasSpace, spacePicture } from "./space.js";
 import { tokenSteps, writtenUntil } from "./token_steps.js";
-import {
-  buildGrid,
-  generatedAmong,
-  readPositions,
-  weightsTable,
-  writePositions,
-} from "./weights.js";
+import { buildGrid, readPositions, weightsTable, writePositions } from "./weights.js";
 import { drawWhy } from "./why_weight.js";
 
 const TABLE_FIELDS = [
@@ -76,21 +68,8 @@ const PINNED_FIELDS = ["q", "k", "why", "beside", "effects", "against"];
 // What can be seen in the lower part alone: an address that asks for it unfolds it.
 const MORE_FIELDS = ["show", "as", "by", "least", "marks", "beside", "step", "order", "effects"];
 
-// A file in place of a sentence has another headline: the view is then made again.
 /** @param {HTMLElement} root @param {State} state @param {Source} source */
 export async function showRead(root, state, source) {
-  let close = await openRead(root, state, source);
-  state.follow(async (changed) => {
-    if (!changed.has("file")) return;
-    close();
-    root.replaceChildren();
-    close = await openRead(root, state, source);
-  });
-  return () => close();
-}
-
-/** @param {HTMLElement} root @param {State} state @param {Source} source */
-async function openRead(root, state, source) {
   const view = createReadView(root, state, source);
   const { data, elements } = view;
   const recolour = () => {
@@ -99,18 +78,15 @@ async function openRead(root, state, source) {
   };
   window.addEventListener("colours", recolour);
   const playing = playOnce(view);
-  const unsubscribe = state.follow((changed) => {
-    if (!changed.has("file")) follow(view, changed);
-  });
+  state.follow((changed) => follow(view, changed));
   describeExport(() => readFigure(view));
   await readSentence(view);
   return () => {
-    unsubscribe();
     playing();
     data.turn += 1;
     window.removeEventListener("colours", recolour);
-    const { beside, heads, images, pictures, scene } = elements;
-    for (const part of [...Object.values(pictures), beside, heads, images, scene]) part.close();
+    const { beside, heads, pictures, scene } = elements;
+    for (const part of [...Object.values(pictures), beside, heads, scene]) part.close();
     data.pending?.abort();
   };
 }
@@ -184,8 +160,7 @@ function createElements(root, view) {
   const title = part("h2", "title");
   const picture = part("div", "picture");
   const beside = besidePicture(handlers);
-  const images = imageOverlay(handlers);
-  const first = element("div", { class: "first" }, title, images.root, picture);
+  const first = element("div", { class: "first" }, title, picture);
   const scene = firstScene(state, source, {
     point: (position) => hoverWord(view, position),
     source: (positions) => lightEnglish(view, positions),
@@ -225,7 +200,6 @@ function createElements(root, view) {
       space: spacePicture(handlers),
     },
     beside,
-    images,
     frame: element("div", { class: "shown" }, first, beside.root),
     notes: part("div", "notes small quiet"),
     table: element(
@@ -275,8 +249,7 @@ function createElements(root, view) {
 /** @param {ReadView} view */
 function isMoreOpen({ state, source }) {
   const isAsked = MORE_FIELDS.some((field) => state.get(field) !== "");
-  const isRun = !source.live || state.get("file") !== "";
-  return state.get("more", isAsked || isRun ? "yes" : "no") === "yes";
+  return state.get("more", isAsked || !source.live ? "yes" : "no") === "yes";
 }
 
 // Pointing and clicking outside the picture: words of the sentence, heads of the grid.
@@ -448,11 +421,6 @@ async function readSentence(view) {
   data.sentence = sentence;
   elements.scene.announce(sentence, null);
   try {
-    if (source.live && source.run && state.get("file")) {
-      data.base = await source.run(state.number("file"));
-      await present(view, turn, data.base);
-      return;
-    }
     if (source.live) {
       const [layer, head] = [state.number("layer", -1), state.number("head", -1)];
       const options = { quick: true, signal, at: { layer, head } };
@@ -557,12 +525,10 @@ function redraw(view, milliseconds = FEEDBACK_MS) {
 // stays.
 /** @param {ReadView} view @param {number} [milliseconds] of the lines' motion */
 function drawChosen(view, milliseconds = FEEDBACK_MS) {
-  const { state, data, elements, selection } = view;
+  const { data, elements } = view;
   if (!data.shown) return;
   drawPicture(view);
-  elements.scene.shade(wordShades(state, data.shown, selection.chosen));
-  if (data.shown.part.query.language)
-    elements.scene.draw(sceneModel(view, data.shown), milliseconds);
+  elements.scene.draw(sceneModel(view, data.shown), milliseconds);
 }
 
 /** @param {ReadView} view */
@@ -570,7 +536,7 @@ function drawPicture(view) {
   const { state, data, selection, elements } = view;
   const { shown } = data;
   if (!shown) return;
-  const { reading, part, grid, choice } = shown;
+  const { part, grid, choice } = shown;
   const pinned = pinnedWords(state, shown);
   const requested = selection.hovered || pinned;
   /** @param {number[]} positions @param {number} size */
@@ -583,7 +549,6 @@ function drawPicture(view) {
   const statement = drawStatement(view, shown, pinned);
   const picture = currentPicture(view, shown);
   if (elements.picture.firstChild !== picture.root) replace(elements.picture, picture.root);
-  const by = state.get("by", "words");
   picture.show({
     view,
     shown,
@@ -594,12 +559,7 @@ function drawPicture(view) {
     titles: [part.query.language || "a word", part.key.language || "a word"],
     statement,
     until: writtenUntil(state, shown),
-    generated: {
-      query: generatedAmong(part.query, by, grid.queryPositions),
-      key: generatedAmong(part.key, by, grid.keyPositions),
-    },
   });
-  elements.images.show({ images: reading.images, part, grid, chosen, by });
   elements.beside.show(view, shown);
   if (!selection.hovered && !selection.peek) sendSelection({ ...choice, ...chosen });
 }

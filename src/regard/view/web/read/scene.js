@@ -5,7 +5,6 @@ import { asWord, element, problem, prose, replace } from "../lib/dom.js";
 import { EXAMPLES, exampleOf, FIRST_SENTENCE, sentenceWith } from "./examples.js";
 import { headMarks } from "./marks.js";
 import { sentenceStage } from "./stage.js";
-import { sentenceLine } from "./translation.js";
 
 const INVITATION = "Type any English sentence";
 const HINT = "Click a word to strike it out. Drag the ring to another word.";
@@ -35,14 +34,11 @@ const CHOSEN = {
 // handlers: see SceneHandlers in types.d.ts.
 /** @param {State} state @param {Source} source @param {SceneHandlers} handlers */
 export function firstScene(state, source, handlers) {
-  const isLive = source.live && !state.get("file");
+  const isLive = source.live;
   const question = element("h1", { class: "scene-question" });
   const about = element("p", { class: "scene-about" });
   const note = element("p", { class: "scene-note", role: "status" });
   const questions = element("div", { class: "questions" });
-  const line = sentenceLine();
-  const plain = element("div", { class: "plain-line", hidden: true }, line.root);
-  const title = fileTitle(state, source);
   /** @param {string} sentence @param {Fields} [fields] */
   const read = (sentence, fields = CHOSEN) => state.set({ sentence, ...fields }, true);
   const stage = sentenceStage({
@@ -86,13 +82,7 @@ export function firstScene(state, source, handlers) {
   );
   showPlain(shownText);
   return {
-    root: element(
-      "section",
-      { class: "first-scene", "aria-label": "The sentence" },
-      title,
-      plain,
-      staged,
-    ),
+    root: element("section", { class: "first-scene", "aria-label": "The sentence" }, staged),
     questions,
     /** @param {string} text @param {HTMLElement | null} message */
     announce(text, message) {
@@ -106,13 +96,6 @@ export function firstScene(state, source, handlers) {
     },
     /** @param {PageReading} reading */
     show(reading) {
-      const isStaged = reading.parts[0].query.language === "English";
-      staged.hidden = !isStaged;
-      plain.hidden = isStaged;
-      if (!isStaged) {
-        line.show(reading);
-        return true;
-      }
       if (!field.isOf(reading.sentence)) return false;
       shownText = reading.sentence;
       stage.show(reading, reading.sentence);
@@ -129,8 +112,6 @@ export function firstScene(state, source, handlers) {
       stage.compare(model.before, model.after);
       marks.show(model.marks).catch(() => {});
     },
-    /** @param {Shades} shades */
-    shade: (shades) => line.shade(shades),
     close() {
       field.close();
       stage.close();
@@ -171,24 +152,6 @@ function drawQuestion(question, about, { words, asking, heads }, ask) {
       isPronoun
         ? `A small translator must know, or its French is wrong. ${looks} ${asWord(word)}.`
         : `A small translator turns this into French. ${looks} ${asWord(word || "each word")}.`,
-    ),
-  );
-}
-
-// The file that is read, with a way to the shipped model.
-/** @param {State} state @param {Source} source */
-function fileTitle(state, source) {
-  const name = (source.page.files || [])[state.number("file", -1)];
-  if (!name) return null;
-  const leave = () => state.set({ file: null, ...CHOSEN }, true);
-  return element(
-    "div",
-    { class: "introduction" },
-    element("h1", null, `${name}: what a watched model looked at`),
-    element(
-      "button",
-      { type: "button", class: "link small", on: { click: leave } },
-      "Read a sentence with the shipped model",
     ),
   );
 }

@@ -3,7 +3,6 @@
 // Field of the address: step, the row that is shown, from 0; without it all rows are.
 
 import { asWord, element, prose, replace } from "../lib/dom.js";
-import { generatedAmong } from "./weights.js";
 
 const WRITTEN = ["decoder", "cross"]; // parts whose queries are written one after the other
 
@@ -27,8 +26,7 @@ export function writtenUntil(state, shown) {
 export function tokenSteps(state) {
   /** @param {number | string} step */
   const go = (step) => state.set({ step, q: null, k: null });
-  let first = 0; // the row that chose the first word of the model's own
-  const open = stepButton("Step through the text ▸", "button", () => go(first));
+  const open = stepButton("Step through the text ▸", "button", () => go(0));
   const back = stepButton("◂", "button", () => go(Number(slider.value) - 1), "One token back");
   const on = stepButton("▸", "button", () => go(Number(slider.value) + 1), "One token on");
   const close = stepButton("all at once", "link", () => state.set({ step: null, q: "-" }));
@@ -47,8 +45,6 @@ export function tokenSteps(state) {
     show(address, shown) {
       const { grid, part } = shown;
       root.hidden = !WRITTEN.includes(part.name) || Boolean(grid.hidden) || grid.rows < 2;
-      const [own] = generatedAmong(part.query, address.get("by", "words"), null);
-      first = own ? own - 1 : 0;
       const step = currentStep(address, shown);
       open.hidden = step !== null;
       row.hidden = step === null;

@@ -48,15 +48,6 @@ function sideNames(side, by) {
   return by === "words" ? side.words : side.tokens;
 }
 
-// Rows or columns of a grid that the model itself wrote; positions: of those that are shown.
-/** @param {Side} side @param {string} by @param {number[] | null | undefined} positions */
-export function generatedAmong(side, by, positions) {
-  if (!side.generated) return [];
-  const first = by === "words" ? side.generated.word : side.generated.token;
-  const all = positions || sideNames(side, by).map((_, at) => at);
-  return [...all.keys()].filter((at) => all[at] >= first);
-}
-
 /** @param {Part} part */
 export function specialTokens(part) {
   return [...new Set([...part.key.tokens].filter((name) => MARKS.has(name)))];

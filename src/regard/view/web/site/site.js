@@ -198,7 +198,7 @@ function statusLine({ sizes, bytes }) {
   };
 }
 
-// A .regard file that is dropped anywhere on the page opens in Read or Map.
+// A .regard file that is dropped anywhere on the page is opened.
 /**
  * @param {ReturnType<typeof pythonWorker>} python
  * @param {Source} source
@@ -219,7 +219,7 @@ function acceptFiles(python, source, state, line) {
         const opened = await (await accepted(answer)).json();
         source.page.files[opened.file] = file.name;
         line.say("");
-        state.go(opened.view, { file: String(opened.file) });
+        state.go("map", { file: String(opened.file) });
       } catch (error) {
         line.say(/** @type {Error} */ (error).message);
       }

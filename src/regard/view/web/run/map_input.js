@@ -1,12 +1,10 @@
 // Hands on the map: wheel, drag, pinch, click and keys. view.window is what is seen, view.layout
 // where it lies on the canvas.
 
-import { element, replace } from "../lib/dom.js";
-import { shareWritten, textAround } from "./row.js";
-import { fullWindow, moved } from "./window.js";
+import { fullWindow, moved } from "./map_window.js";
 
-/** @param {MapView} view @param {MapMoves} mapMoves */
-export function listenToMap(view, { moveTo, zoom, pin, point }) {
+/** @param {MapPanelState} view @param {MapMoves} mapMoves */
+export function listenToMap(view, { moveTo, zoom, pick, point }) {
   const { canvas } = view;
   /** @param {MouseEvent} event */
   const shares = (event) => {
@@ -69,13 +67,13 @@ export function listenToMap(view, { moveTo, zoom, pin, point }) {
     if (dragged) {
       const move = [dragged.at[0] - at[0], dragged.at[1] - at[1]];
       dragged.far ||= Math.hypot(...move) > 0.01;
-      if (dragged.far) moveTo(moved(dragged.from, move, view.layer));
+      if (dragged.far) moveTo(moved(dragged.from, move, view.size));
       return;
     }
     point(inside(at) ? positionAt(at) : null);
   });
   canvas.addEventListener("pointerup", (event) => {
-    if (dragged && !dragged.far && touching.size < 2) pin(positionAt(shares(event))[0]);
+    if (dragged && !dragged.far && touching.size < 2) pick(positionAt(shares(event)));
     lift(event);
     dragged = null;
   });
@@ -97,75 +95,12 @@ export function listenToMap(view, { moveTo, zoom, pin, point }) {
       ArrowLeft: [0, -0.25],
       ArrowRight: [0, 0.25],
     };
-    if (event.key in moves) moveTo(moved(view.window, moves[event.key], view.layer));
+    if (event.key in moves) moveTo(moved(view.window, moves[event.key], view.size));
     else if (event.key === "+" || event.key === "=") zoom(0.5);
     else if (event.key === "-") zoom(2);
-    else if (event.key === "0") moveTo(fullWindow(view.layer));
-    else if (event.key === "Enter")
-      pin(Math.floor((view.window.rows[0] + view.window.rows[1]) / 2));
-    else if (event.key === "Escape") pin(null);
+    else if (event.key === "0") moveTo(fullWindow(view.size));
+    else if (event.key === "Enter") pick(positionAt([0.5, 0.5]));
     else return;
     event.preventDefault();
   });
-}
-
-// What lies under the pointer: both words in their text, and the cell's number.
-
-const HINTS = {
-  mouse:
-    "Point at the map to see which query looks at which key; drag to move, turn the wheel to " +
-    "enlarge.",
-  finger:
-    "Tap the map to see what a query looks at; drag to move, pinch with two fingers to enlarge.",
-};
-
-export function pointerHint() {
-  return HINTS[matchMedia("(pointer: coarse)").matches ? "finger" : "mouse"];
-}
-
-/** @param {MapView} view @param {number[] | null} at */
-export async function pointAt(view, at) {
-  if (String(at) === String(view.at)) return;
-  view.at = at;
-  view.paint();
-  if (!at) {
-    replace(view.cursor, pointerHint());
-    return;
-  }
-  const [asks, answers] = await Promise.all([
-    textAround(view, "query", at[0]),
-    textAround(view, "key", at[1]),
-  ]);
-  if (view.at !== at) return;
-  replace(
-    view.cursor,
-    element("span", null, "Query ", asks),
-    element("span", null, "looks at key ", answers),
-    element("span", null, cellAt(view, at)),
-  );
-}
-
-/** @param {MapView} view @param {number[]} at */
-function cellAt(view, [query, key]) {
-  for (const patch of [...view.patches].reverse()) {
-    const [row, column] = [
-      cellIndex(query, patch.rows, patch.spans[0], patch.cells[0]),
-      cellIndex(key, patch.columns, patch.spans[1], patch.cells[1]),
-    ];
-    if (row < 0 || column < 0) continue;
-    const value = patch.values[row * patch.cells[1] + column];
-    const isMean =
-      patch.rows[1] - patch.rows[0] > patch.cells[0] ||
-      patch.columns[1] - patch.columns[0] > patch.cells[1];
-    return `${shareWritten(value)}${isMean ? " in the cell around them" : ""}`;
-  }
-  return "";
-}
-
-// The last cell that begins at or before a position; none where that lies outside.
-/** @param {number} position @param {Span} range @param {number} span @param {number} count */
-function cellIndex(position, [from, to], span, count) {
-  return position < from || position >= to
-    ? -1
-    : Math.floor(((position - from + 1) * count - 1) / span);
 }

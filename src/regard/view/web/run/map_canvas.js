@@ -1,12 +1,12 @@
-// The map on its canvas: cells, axes with positions or words, and a strip along each axis.
+// The map on its canvas: cells, axes with positions or tokens, and a strip along each axis.
 
-import { element, replace } from "../lib/dom.js";
 import { colours, heatPixels, sized } from "../lib/draw.js";
-import { shareWritten } from "./row.js";
-import { cellStart, axisTicks } from "./window.js";
+import { axisTicks, cellStart } from "./map_window.js";
 
-const STRIP_PIXELS = 12;
-const MIN_LABEL_PIXELS = 13; // pixels that a word on an axis needs
+const STRIP_PIXELS = 10;
+const MIN_LABEL_PIXELS = 13; // pixels that a token on an axis needs
+const NAMED_TOKENS = 40; // a longer text has positions on its axes, whatever is in view
+const MARGIN_PIXELS = { names: 70, numbers: 44 };
 
 // Cells as a picture that can be drawn at any size; the darkest shade is `most`.
 /** @param {Region} region @param {number} [most] @returns {Patch} */
@@ -37,32 +37,20 @@ function darkest(values) {
   return some.length > 500 ? some[Math.floor(some.length * 0.996)] : largest || 1;
 }
 
-/**
- * @param {number} width
- * @param {number} tall
- * @param {MapWindow} view
- * @param {boolean} named
- */
-export function arrangeMap(width, tall, view, named) {
-  const cells = [view.rows[1] - view.rows[0], view.columns[1] - view.columns[0]];
-  const margin = width < 500 ? 54 : 84;
-  const space = Math.min(900, tall, width - margin - STRIP_PIXELS - 8);
-  const words = named && (space - 60) / Math.max(...cells) >= MIN_LABEL_PIXELS;
-  const side = Math.max(120, words ? space - 60 : space);
-  const top = (words ? margin : 24) + STRIP_PIXELS + 6;
-  const height = Math.min(side, side * Math.max(0.15, cells[0] / cells[1]));
-  return {
-    left: margin + STRIP_PIXELS + 6,
-    top,
-    side,
-    down: height,
-    words,
-    width: margin + STRIP_PIXELS + 6 + side + 2,
-    height: top + height + 2,
-  };
+// Where the map lies. It depends on the map as a whole, never on what is in view: what lies under
+// the pointer stays there while the wheel turns.
+/** @param {number} width @param {number} tall @param {MapSize} size @param {boolean} named */
+export function arrangeMap(width, tall, { queries, keys }, named) {
+  const words = named && Math.max(queries, keys) <= NAMED_TOKENS;
+  const margin = (words ? MARGIN_PIXELS.names : MARGIN_PIXELS.numbers) + STRIP_PIXELS;
+  const top = (words ? MARGIN_PIXELS.names - 6 : 22) + STRIP_PIXELS;
+  const side = Math.max(80, Math.min(tall - top - 2, width - margin - 4));
+  const down = Math.max(80, side * Math.min(1, Math.max(0.35, queries / keys)));
+  return { left: margin, top, side, down, words, width: margin + side + 4, height: top + down + 2 };
 }
 
-// model { view, patches, nameAt(side, position), at: [query, key] or null, pinned: query or null }
+// model { view, patches, nameAt(side, position), at: [query, key] or null, row: the chosen query,
+// column: the chosen key, seen: keys in sight in the text }
 /** @param {HTMLCanvasElement} canvas @param {MapModel} model @param {MapLayout} layout */
 export function paintMap(canvas, model, layout) {
   const context = sized(canvas, layout.width, layout.height);
@@ -91,11 +79,16 @@ export function paintMap(canvas, model, layout) {
     );
     context.drawImage(patch.pixels, 0, 0, across, down, x, y, width, height);
   }
+  if (model.seen) paintSeen(context, scale, layout, model.seen);
   context.strokeStyle = accent;
   context.lineWidth = 1.5;
-  if (model.pinned !== null) {
-    const thick = Math.max(3, scale.y(model.pinned + 1) - scale.y(model.pinned));
-    context.strokeRect(left - 2, scale.y(model.pinned + 0.5) - thick / 2, side + 4, thick);
+  if (model.row !== null) {
+    const thick = Math.max(3, scale.y(model.row + 1) - scale.y(model.row));
+    context.strokeRect(left - 2, scale.y(model.row + 0.5) - thick / 2, side + 4, thick);
+  }
+  if (model.column !== null) {
+    const thick = Math.max(3, scale.x(model.column + 1) - scale.x(model.column));
+    context.strokeRect(scale.x(model.column + 0.5) - thick / 2, top - 2, thick, down + 4);
   }
   if (model.at) paintCross(context, scale, layout, model.at);
   context.restore();
@@ -105,6 +98,26 @@ export function paintMap(canvas, model, layout) {
   const fresh = model.patches[model.patches.length - 1];
   if (fresh) paintStrips(context, fresh, scale, layout);
   paintAxes(context, model, scale, layout);
+}
+
+// The keys that the text has in sight: the others are veiled.
+/**
+ * @param {CanvasRenderingContext2D} context
+ * @param {MapScale} scale
+ * @param {MapLayout} mapLayout
+ * @param {Span} seen
+ */
+function paintSeen(context, scale, { left, top, side, down }, [from, to]) {
+  const edges = [scale.x(from), Math.max(scale.x(to), scale.x(from) + 2)];
+  const [first, last] = edges.map((x) => Math.min(left + side, Math.max(left, x)));
+  context.globalAlpha = 0.45;
+  context.fillStyle = colours().paper;
+  context.fillRect(left, top, first - left, down);
+  context.fillRect(last, top, left + side - last, down);
+  context.globalAlpha = 1;
+  context.strokeStyle = colours().soft;
+  context.lineWidth = 1;
+  context.strokeRect(first, top - 1, last - first, down + 2);
 }
 
 /**
@@ -182,22 +195,23 @@ function paintAxes(context, model, scale, { left, top, side, down, words }) {
   /** @param {SideName} which @param {number} at */
   const label = (which, at) =>
     (words && model.nameAt(which, at)) || Math.round(at).toLocaleString("en");
-  const space = left - STRIP_PIXELS - 12;
+  const space = left - STRIP_PIXELS - 10;
   const middle = down / (model.view.rows[1] - model.view.rows[0]) > 4 ? 0.5 : 0;
   context.textAlign = "right";
   for (const at of axisTicks(
     model.view.rows,
-    words ? down / MIN_LABEL_PIXELS : Math.max(2, down / 70),
+    words ? down / MIN_LABEL_PIXELS : Math.max(2, down / 56),
   )) {
     context.fillText(label("query", at), left - STRIP_PIXELS - 8, scale.y(at + middle), space);
   }
   for (const at of axisTicks(
     model.view.columns,
-    words ? side / MIN_LABEL_PIXELS : Math.max(2, side / 90),
+    words ? side / MIN_LABEL_PIXELS : Math.max(2, side / 64),
   )) {
     if (!words) {
-      context.textAlign = at === 0 && !middle ? "left" : "center";
-      context.fillText(label("key", at), scale.x(at + middle), top - STRIP_PIXELS - 14);
+      const x = scale.x(at + middle);
+      context.textAlign = x < left + 12 ? "left" : x > left + side - 20 ? "right" : "center";
+      context.fillText(label("key", at), x, top - STRIP_PIXELS - 12);
       continue;
     }
     context.save();
@@ -207,66 +221,4 @@ function paintAxes(context, model, scale, { left, top, side, down, words }) {
     context.fillText(label("key", at), 0, 0, space);
     context.restore();
   }
-}
-
-// The shades of the map in numbers, and a word where they were scaled again.
-
-const SCALE_WIDTH_PIXELS = 240;
-const SCALE_HEIGHT_PIXELS = 12;
-const RESCALED_RATIO = 1.05; // times as much in the strongest shade, to be told
-
-// -> { root, show(patch, isHeld), repaint() }; hold(number or null) fixes the weight of the
-// strongest shade, or lets every window have its own.
-/** @param {(most: number | null) => void} hold */
-export function shadeScale(hold) {
-  const canvas = element("canvas", { "aria-hidden": "true" });
-  const [half, most] = [element("span"), element("span")];
-  const note = element("span", { class: "rescaled", role: "status" });
-  const held = element("input", {
-    type: "checkbox",
-    on: { change: ({ target }) => hold(target.checked ? shown.most : null) },
-  });
-  const bar = element(
-    "span",
-    { class: "shade-bar" },
-    canvas,
-    element("span", { class: "shade-numbers" }, element("span", null, "0"), half, most),
-  );
-  const root = element(
-    "div",
-    { class: "shade-scale small" },
-    bar,
-    element("label", null, held, " the same shades at every zoom"),
-    note,
-  );
-  let shown = { most: 0 };
-  const repaint = () => {
-    const context = sized(canvas, SCALE_WIDTH_PIXELS, SCALE_HEIGHT_PIXELS);
-    const { scale } = colours();
-    for (let x = 0; x < SCALE_WIDTH_PIXELS; x++) {
-      context.fillStyle = scale[Math.round((x / (SCALE_WIDTH_PIXELS - 1)) * (scale.length - 1))];
-      context.fillRect(x, 0, 1, SCALE_HEIGHT_PIXELS);
-    }
-  };
-  repaint();
-  return {
-    root,
-    repaint,
-    /** @param {Patch} patch @param {boolean} isHeld */
-    show(patch, isHeld) {
-      const before = shown.most;
-      const ratio = before && patch.most ? patch.most / before : 1;
-      shown = patch;
-      held.checked = isHeld;
-      // Shades follow the root of a weight: half the way along the bar is a quarter of the most.
-      half.textContent = shareWritten(patch.most / 4);
-      const strongest = patch.most >= 0.9995 ? "100 %" : shareWritten(patch.most);
-      most.textContent = patch.isClipped ? `${strongest} or more` : strongest;
-      const told =
-        ratio > RESCALED_RATIO || ratio < 1 / RESCALED_RATIO
-          ? `Shades scaled anew: the strongest was ${shareWritten(before)}.`
-          : "";
-      replace(note, told);
-    },
-  };
 }
