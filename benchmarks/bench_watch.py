@@ -1,79 +1,40 @@
-"""Cost of watching: a BERT-size encoder with its default SDPA, watched, and eager with weights.
+"""Cost of watching: two models with their default SDPA, watched, and eager with weights.
 
 All take turns in one run, with the same random parameters and the same text. ``watch`` computes
 entropy, received, top 16, a map of up to 512 blocks, distances and the measures of the head report;
-eager returns the weights and computes nothing from them.
+eager returns the weights and computes nothing from them. Memory is that of a fresh process.
 """
 
 import argparse
+import os
 import re
+import statistics
 import subprocess
 import sys
-import tempfile
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+
+# Threads that wait for another would count as work: processor time is to be compared.
+os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+
 import torch
-from machine import RESULTS, best_of, describe, write
+from machine import RESULTS, SETTLE, describe, write
 from transformers import BertConfig, BertModel, LlamaConfig, LlamaForCausalLM
 
 import regard
 
-LENGTHS = (128, 512, 1024, 4096)
-LAYERS = 6
+LENGTHS = (512, 2048)
 ROOT = Path(__file__).parents[1]
 
 
 def encoder(tokens: int) -> BertModel:
-    """Six layers of BERT's size with random parameters: time does not depend on them."""
+    """BERT's size with random parameters: time does not depend on them."""
     torch.manual_seed(0)
-    sizes = {"num_hidden_layers": LAYERS, "max_position_embeddings": max(512, tokens)}
-    return BertModel(BertConfig(**sizes)).eval()
-
-
-def text(tokens: int) -> torch.Tensor:
-    """Word ids from this project's documents, so that words repeat as in real text."""
-    files = sorted(ROOT.glob("*.md")) + sorted((ROOT / "docs").glob("*.md"))
-    words = re.findall(r"\w+|\S", " ".join(path.read_text(encoding="utf-8") for path in files))
-    numbers: dict[str, int] = {}
-    ids = [numbers.setdefault(word.lower(), 1000 + len(numbers)) for word in words]
-    return torch.tensor(np.resize(ids, tokens))[None]
-
-
-def watched(model: BertModel, ids: torch.Tensor) -> regard.Seen:
-    """One watched forward with all measures."""
-    with regard.watch(model) as seen:
-        model(ids)
-    return seen
-
-
-def eager(model: BertModel, ids: torch.Tensor) -> object:
-    """One forward that returns all weights."""
-    model.set_attn_implementation("eager")
-    try:
-        return model(ids, output_attentions=True)
-    finally:
-        model.set_attn_implementation("sdpa")
-
-
-def measure(tokens: int, seconds: float) -> dict[str, float | int]:
-    """Times of the three, taking turns."""
-    model, ids = encoder(tokens), text(tokens)
-    calls = {
-        "sdpa": lambda: model(ids),
-        "watch": lambda: watched(model, ids),
-        "eager": lambda: eager(model, ids),
-    }
-    with torch.no_grad():
-        times = best_of(calls, seconds, least=3)
-    return {
-        "tokens": tokens,
-        **{f"{name}_ms": round(1e3 * best, 2) for name, best in times.items()},
-        "watch_to_sdpa": round(times["watch"] / times["sdpa"], 3),
-        "eager_to_watch": round(times["eager"] / times["watch"], 3),
-    }
+    return BertModel(BertConfig(max_position_embeddings=max(512, tokens))).eval()
 
 
 def decoder(tokens: int) -> LlamaForCausalLM:
@@ -87,93 +48,118 @@ def decoder(tokens: int) -> LlamaForCausalLM:
     return LlamaForCausalLM(config).eval()
 
 
-MODELS = {"BERT, 6 layers": encoder, "SmolLM2-135M": decoder}
+MODELS: dict[str, Callable[[int], Any]] = {"BERT base": encoder, "SmolLM2-135M": decoder}
 
 
-def second_call(model: torch.nn.Module, ids: torch.Tensor) -> float:
-    """Seconds of a second forward in a block."""
-    with regard.watch(model):
+def text(tokens: int) -> torch.Tensor:
+    """Word ids from this project's documents, so that words repeat as in real text."""
+    files = sorted(ROOT.glob("*.md")) + sorted((ROOT / "docs").glob("*.md"))
+    words = re.findall(r"\w+|\S", " ".join(path.read_text(encoding="utf-8") for path in files))
+    numbers: dict[str, int] = {}
+    ids = [numbers.setdefault(word.lower(), 1000 + len(numbers)) for word in words]
+    return torch.tensor(np.resize(ids, tokens))[None]
+
+
+def watched(model: Any, ids: torch.Tensor) -> regard.Seen:
+    """One watched forward with all measures."""
+    with regard.watch(model) as seen:
         model(ids)
-        start = time.perf_counter()
-        model(ids)
-        return time.perf_counter() - start
+    return seen
 
 
-def measure_model(name: str, dtype: torch.dtype, tokens: int, seconds: float) -> dict[str, Any]:
-    """Times of a forward plain, watched and second in its block, and the size of a saved file."""
-    model, ids = MODELS[name](tokens).to(dtype), text(tokens)
+def eager(model: Any, ids: torch.Tensor) -> object:
+    """One forward that returns all weights."""
+    model.set_attn_implementation("eager")
+    try:
+        return model(ids, output_attentions=True)
+    finally:
+        model.set_attn_implementation("sdpa")
+
+
+CALLS: dict[str, Callable[[Any, torch.Tensor], object]] = {
+    "sdpa": lambda model, ids: model(ids),
+    "watch": watched,
+    "eager": eager,
+}
+
+
+def measure(name: str, tokens: int, turns: int) -> dict[str, Any]:
+    """Wall and processor time: medians, and medians of the ratios of plain and watched.
+
+    Others on the machine slow down one turn more than the next, but the calls of a turn alike.
+    Eager comes after them, since the memory that it frees would serve the plain model.
+    """
+    model, ids = MODELS[name](tokens), text(tokens)
     with torch.no_grad():
-        times = best_of(
-            {"sdpa": lambda: model(ids), "watch": lambda: watched(model, ids)}, seconds, least=3
-        )
-        second = min(second_call(model, ids) for _ in range(3))
-        kept = _kept_bytes(model, ids)
+        times = timed(model, ids, ("sdpa", "watch"), turns) | timed(model, ids, ("eager",), 2)
+    wall = {call: statistics.median(x[0] for x in each) for call, each in times.items()}
+    pairs = list(zip(times["watch"], times["sdpa"], strict=True))
+    ratios = [statistics.median(x[kind] / y[kind] for x, y in pairs) for kind in range(2)]
     return {
-        "model": name, "dtype": str(dtype).removeprefix("torch."), "tokens": tokens,
-        **{f"{kind}_ms": round(1e3 * best, 1) for kind, best in times.items()},
-        "watch_to_sdpa": round(times["watch"] / times["sdpa"], 3),
-        "second_to_sdpa": round(second / times["sdpa"], 3), **kept,
+        "model": name, "tokens": tokens, "turns": turns,
+        **{f"{call}_ms": round(1e3 * x, 1) for call, x in wall.items()},
+        "watch_to_sdpa": round(ratios[0], 3), "processor_watch_to_sdpa": round(ratios[1], 3),
+        "eager_to_watch": round(wall["eager"] / wall["watch"], 3),
+        "memory_mb": {call: peak(name, call, tokens) for call in CALLS},
     }  # fmt: skip
 
 
-def _kept_bytes(model: torch.nn.Module, ids: torch.Tensor) -> dict[str, float]:
-    """Megabytes of the first layer with query and key, saved and in memory."""
-    with regard.watch(model, layers=[0], keep="all") as seen:
-        model(ids)
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "layer.regard"
-        seen.save(path)
-        start = time.perf_counter()
-        regard.load(path)
-        opened = time.perf_counter() - start
-        size = path.stat().st_size
-    facts, query_key, _ = seen.recorder.runs[-1].bytes
-    return {"file_mb": round(size / 1e6, 2), "arrays_mb": round((facts + query_key) / 1e6, 2),
-            "opened_ms": round(1e3 * opened, 1)}  # fmt: skip
+def timed(
+    model: Any, ids: torch.Tensor, calls: tuple[str, ...], turns: int
+) -> dict[str, list[tuple[float, float]]]:
+    """Wall and processor seconds of calls that take turns; the first turn is to warm up."""
+    times: dict[str, list[tuple[float, float]]] = {call: [] for call in calls}
+    for _ in range(turns + 1):
+        for call in calls:
+            time.sleep(SETTLE)
+            wall, processor = time.perf_counter(), time.process_time()
+            CALLS[call](model, ids)
+            times[call].append((time.perf_counter() - wall, time.process_time() - processor))
+    return {call: each[1:] for call, each in times.items()}
 
 
-def peak(kind: str, tokens: int) -> float:
-    """Peak resident memory of one call in a fresh process, in MB beyond the model's."""
-    command = [sys.executable, __file__, "--peak", kind, str(tokens)]
-    answer = subprocess.run(command, capture_output=True, text=True, check=True)
-    return float(answer.stdout.split()[-1])
+def peak(name: str, call: str, tokens: int, tries: int = 3) -> float:
+    """Median peak resident memory of a call in a fresh process, in MB beyond the model's.
+
+    How the heap is fragmented differs from process to process, so that one try says little.
+    """
+    command = [sys.executable, __file__, "--peak", name, call, str(tokens)]
+    printed = [subprocess.check_output(command, text=True) for _ in range(tries)]
+    return statistics.median(float(lines.split()[-1]) for lines in printed)
 
 
-def show_peak(kind: str, tokens: int) -> None:
+def show_peak(name: str, call: str, tokens: int) -> None:
     """Print the peak memory: runs in the fresh process, the model first, then the call."""
-    model, ids = encoder(tokens), text(tokens)
-    calls = {"sdpa": model, "watch": watched, "eager": eager}
+    model, ids = MODELS[name](tokens), text(tokens)
     with torch.no_grad():
-        model(ids[:, :16])
-        before = _peak_kilobytes()
-        output = model(ids) if kind == "sdpa" else calls[kind](model, ids)
-        after = _peak_kilobytes()
+        Path("/proc/self/clear_refs").write_text("5")  # forget the peak of making the model
+        before = _kilobytes("VmRSS")
+        output = CALLS[call](model, ids)
+        after = _kilobytes("VmHWM")
     assert output is not None
     print(round((after - before) / 1024, 1))
 
 
-def _peak_kilobytes() -> int:
-    """Peak of this process; getrusage would start from the peak of the process that forked it."""
+def _kilobytes(field: str) -> int:
+    """VmRSS or VmHWM of this process: what is resident now, or was at most."""
     status = Path("/proc/self/status").read_text()
-    return int(status.split("VmHWM:")[1].split()[0])
+    return int(status.split(f"{field}:")[1].split()[0])
 
 
-def table(rows: list[dict[str, float | int]], peaks: list[dict[str, float | int]]) -> str:
+def table(rows: list[dict[str, Any]]) -> str:
     """The rows as Markdown."""
     lines = [
-        "| tokens | SDPA | watched | / SDPA | eager with weights | / watched |",
-        "|--:|--:|--:|--:|--:|--:|",
+        "| model | tokens | SDPA | watched / SDPA | in processor time "
+        "| eager with weights / watched | memory: SDPA | watched | eager |",
+        "|---|--:|--:|--:|--:|--:|--:|--:|--:|",
     ]
     lines += [
-        f"| {row['tokens']:,} | {row['sdpa_ms']:,.0f} ms | {row['watch_ms']:,.0f} ms | "
-        f"{row['watch_to_sdpa']:.2f} x | {row['eager_ms']:,.0f} ms | "
-        f"{row['eager_to_watch']:.2f} x |"
+        f"| {row['model']} | {row['tokens']:,} | {row['sdpa_ms']:,.0f} ms | "
+        f"{row['watch_to_sdpa']:.2f} x | {row['processor_watch_to_sdpa']:.2f} x | "
+        f"{row['eager_to_watch']:.2f} x | "
+        + " | ".join(f"{megabytes:,.0f} MB" for megabytes in row["memory_mb"].values())
+        + " |"
         for row in rows
-    ]
-    lines += [
-        f"\nPeak memory at {x['tokens']:,} tokens, beyond the model: sdpa {x['sdpa']:,.0f} MB, "
-        f"watched {x['watch']:,.0f} MB, eager with weights {x['eager']:,.0f} MB."
-        for x in peaks
     ]
     return "\n".join(lines)
 
@@ -182,36 +168,29 @@ def main() -> None:
     """Measure, print each result, save at the end."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--quick", action="store_true", help="small sizes: a smoke test")
-    parser.add_argument("--seconds", type=float, default=8.0, help="minimum time per length")
-    parser.add_argument("--peak", nargs=2, metavar=("KIND", "TOKENS"), help=argparse.SUPPRESS)
+    parser.add_argument("--turns", type=int, default=6, help="how often each is run")
+    parser.add_argument("--peak", nargs=3, metavar=("MODEL", "CALL", "TOKENS"),
+                        help=argparse.SUPPRESS)  # fmt: skip
     chosen = parser.parse_args()
-    torch.set_num_threads(len(__import__("os").sched_getaffinity(0)))
+    torch.set_num_threads(len(os.sched_getaffinity(0)))
     if chosen.peak:
-        show_peak(chosen.peak[0], int(chosen.peak[1]))
+        show_peak(chosen.peak[0], chosen.peak[1], int(chosen.peak[2]))
         return
-    lengths, seconds = ((64, 128), 0.0) if chosen.quick else (LENGTHS, chosen.seconds)
+    lengths, turns = ((64,), 1) if chosen.quick else (LENGTHS, chosen.turns)
     rows = []
-    for tokens in lengths:
-        rows.append(measure(tokens, seconds))
-        print(rows[-1], flush=True)
-    models = []
     for name in MODELS:
-        for dtype in (torch.float32, torch.bfloat16):
-            for tokens in (64,) if chosen.quick else (512, 2048):
-                models.append(measure_model(name, dtype, tokens, seconds))
-                print(models[-1], flush=True)
-    last = lengths[-1]
-    peaks = [{"tokens": last, **{kind: peak(kind, last) for kind in ("sdpa", "watch", "eager")}}]
-    print(table(rows, peaks))
+        for tokens in lengths:  # shorter calls are noisier
+            rows.append(measure(name, tokens, turns * (3 if tokens <= 512 else 1)))
+            print(rows[-1], flush=True)
+    print(table(rows))
     if chosen.quick:
         return
     machine = describe()
-    path = write("watch", {"torch": torch.__version__, "layers": LAYERS, "rows": rows,
-                           "memory": peaks, "models": models})  # fmt: skip
+    path = write("watch", {"torch": torch.__version__, "rows": rows})
     (RESULTS / "watch.md").write_text(
-        f"BERT's size, {LAYERS} layers of 12 heads, random parameters; {machine['cores']} cores of "
-        f"{machine['processor']}, PyTorch {torch.__version__}, {machine['date']}; best of several."
-        f"\n\n{table(rows, peaks)}\n"
+        f"Random parameters, float32; {machine['cores']} cores of {machine['processor']}, PyTorch "
+        f"{torch.__version__}, {machine['date']}; medians; memory beyond the model's."
+        f"\n\n{table(rows)}\n"
     )
     print(f"written to {path}")
 

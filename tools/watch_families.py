@@ -134,8 +134,7 @@ def small_config(model_type: str, variant: dict[str, Any]) -> Any:
                 if isinstance(before, int) or (name in variant and name in ASSUMED):
                     setattr(part, name, value)
         for name in LAYER_KINDS:
-            kinds = list(SPARSE_LAYERS.get(part.model_type, ()) if name == "layer_types" else ())
-            kinds = kinds or list(getattr(part, name, None) or ())
+            kinds = list(getattr(part, name, None) or ())
             if kinds:  # one of each kind, so that attention is among them
                 each = list(dict.fromkeys(kinds))
                 with contextlib.suppress(Exception):
@@ -143,11 +142,27 @@ def small_config(model_type: str, variant: dict[str, Any]) -> Any:
         scaling = getattr(part, "rope_parameters", None) or {}
         if "mrope_section" in scaling:
             scaling["mrope_section"] = [2, 1, 1]
+        for name, value in OWN_SIZES.get(part.model_type, {}).items():
+            with contextlib.suppress(Exception):
+                setattr(part, name, value)
     return config
 
 
-# Kinds of layers that a config without any has only in the checkpoints.
-SPARSE_LAYERS = {"minimax_m3_vl_text": ["full_attention", "minimax_m3_sparse"]}
+# What single types need: other sizes, or kinds of layers that only checkpoints name.
+SECTIONS = {"rope_type": "default", "rope_theta": 1e4, "mrope_section": [2, 1, 1]}
+SWIN = {"embed_dim": 16, "depths": [2, 1], "num_heads": [2, 4], "window_size": 4, "patch_size": 2}
+OWN_SIZES: dict[str, dict[str, Any]] = {
+    "minimax_m3_vl_text": {"layer_types": ["full_attention", "minimax_m3_sparse"]},
+    "jamba": {"attn_layer_period": 2, "attn_layer_offset": 1, "layer_types": ["mamba", "attention"],
+              "use_mamba_kernels": False, "mamba_dt_rank": 4},
+    "bamba": {"attn_layer_indices": [1], "layer_types": ["mamba", "attention"]},
+    **{name: {"rope_parameters": SECTIONS}
+       for name in ("qwen2_vl_text", "qwen2_5_vl_text", "glm4v_text")},
+    "esm": {"vocab_size": 64, "mask_token_id": 3, "pad_token_id": 0},
+    "squeezebert": {"embedding_size": 32},
+    "luke": {"entity_vocab_size": 64, "entity_emb_size": 16}, "lilt": {"hidden_size": 48},
+    "xmod": {"default_language": "en_XX"}, "swin": SWIN, "swinv2": SWIN,
+}  # fmt: skip
 LAYER_KINDS = ("layer_types", "mlp_layer_types", "layers_block_type", "indexer_types")
 
 
@@ -330,6 +345,8 @@ def compared(
         one = weights[0].double().numpy()
         if one.shape != map_hqk.shape:
             return "seen", f"{layers}; its weights have another shape"
+        if (one < 0).any():
+            return "seen", f"{layers}; gives out scores, not weights"
         if len(one) > 1 and (one == one[:1]).all():  # some return the mean of all heads
             map_hqk = map_hqk.mean(axis=0, keepdims=True)
         worst = max(worst, float(np.abs(one - map_hqk).max()))

@@ -14,8 +14,9 @@ import regard
 from regard.engine.call import blocks
 from regard.errors import ArgumentError, FileError, NotAskedError
 from regard.heads.names import MEASURES
-from regard.text.words import tokenized_ids, word_starts
+from regard.text.words import TokenizedText, tokenized_ids, word_starts
 from regard.watcher.capture.records import GrowingMap
+from regard.watcher.measures.links import only_position
 
 FAMILY = {family.name: family for family in FAMILIES}
 
@@ -157,6 +158,14 @@ def test_a_word_that_comes_several_times_has_to_be_numbered(decoder):
     text = f"{twice!r} must have a number, since the text has it {words.count(twice)} times: "
     assert str(error.value).startswith(text)
     assert decoder.find(f"{twice}#1", 0)
+
+
+def test_capitals_tell_words_apart():
+    words = ("City", "is", "a", "city")
+    text = TokenizedText(words, words, words, (0, 1, 2, 3))
+    assert [only_position(text, word) for word in ("City", "city", "IS")] == [0, 3, 1]
+    with pytest.raises(ArgumentError, match="'CITY' must have a number"):
+        only_position(text, "CITY")
 
 
 def test_find_from_the_best_keys_or_not_at_all():

@@ -132,6 +132,10 @@ def test_what_is_generated_is_one_sentence_where_there_is_no_tokenizer():
         model.generate(IDS, max_new_tokens=4, min_new_tokens=4, do_sample=False)
     sources = seen.sources({"system": (0, 4), "document": (4, 11)})
     assert sources.sentence_spans == ((11, 14),)
+    # A question after the spans, or the mark of the answer's role, is no part of the answer.
+    sources = seen.sources({"system": (0, 4), "document": (4, 9)})
+    assert sources.sentence_spans == ((11, 14),)
+    np.testing.assert_allclose(sources.attention_sn.sum(axis=1), 1, rtol=0, atol=1e-5)
 
 
 def test_what_is_wrong_is_explained():

@@ -10,7 +10,6 @@ from __future__ import annotations
 import functools
 import threading
 import warnings
-import weakref
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
@@ -23,6 +22,7 @@ from regard.watcher.capture.model_call import ModelCall, prove
 from regard.watcher.capture.modules import Forwards, in_backward, is_traced
 from regard.watcher.capture.numbering import CallRelation, LayerCall, LayerNumbering, is_cross
 from regard.watcher.capture.observation import OutputBuffer
+from regard.watcher.capture.recorder import AttentionSource
 from regard.watcher.capture.runs import ForwardRun, LayerKey
 from regard.watcher.capture.segments import Segment, call_segments
 from regard.watcher.experiments.intervention_call import attend_changed
@@ -31,16 +31,11 @@ from regard.watcher.options import Options
 if TYPE_CHECKING:
     import torch
 
-    from regard.experiments.experiment import Experiment
-    from regard.watcher.capture.recorder import Recorder
-    from regard.watcher.experiments.intervention_call import ModelIntervention
-    from regard.watcher.experiments.rerun import RunCapture
-
 
 LAYER_COUNT_NAMES = ("num_hidden_layers", "decoder_layers", "num_layers")
 
 
-class InterfaceSource:
+class InterfaceSource(AttentionSource):
     """Attention calls of one model through the attention interface, on one thread.
 
     ``holder`` is the module that was given to ``watch``, ``model`` the model of transformers in it.
@@ -52,12 +47,7 @@ class InterfaceSource:
     unrecorded: tuple[str, ...] = ()  # a model with attention besides is watched by its operators
 
     def __init__(self, model: Any, holder: Any, options: Options) -> None:
-        self.model, self.holder, self.options = model, holder, options
-        self.reference: weakref.ref[Recorder] | None = None
-        self.intervention: ModelIntervention | None = None
-        self.capture: RunCapture | None = None
-        self.outcome: Experiment | None = None
-        self.block: Any = None  # the ``Watching`` of the block, to run the model again
+        super().__init__(model, holder, options)
         self.forwards = Forwards(model, holder)
         self.numbering = LayerNumbering(model, self.forwards, options.watches)
         self.layers = _count_layers(model)
@@ -74,12 +64,6 @@ class InterfaceSource:
             install(self)
             cleanup.callback(remove, self)
             yield
-
-    @property
-    def recorder(self) -> Recorder:
-        recorder = None if self.reference is None else self.reference()
-        assert recorder is not None
-        return recorder
 
     @property
     def ran(self) -> bool:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import weakref
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, nullcontext
@@ -25,6 +24,7 @@ from regard.watcher.capture.masks import MaskSpec, followed_masks, latest_masks
 from regard.watcher.capture.model_call import ModelCall
 from regard.watcher.capture.modules import RunningModules
 from regard.watcher.capture.numbering import is_cross
+from regard.watcher.capture.recorder import AttentionSource
 from regard.watcher.capture.records import LayerRecord
 from regard.watcher.capture.runs import ForwardRun, LayerKey
 from regard.watcher.capture.segments import Segment, added_mask, call_segments, hides_whole_rows
@@ -33,11 +33,6 @@ from regard.watcher.options import Options
 
 if TYPE_CHECKING:
     import torch
-
-    from regard.experiments.experiment import Experiment
-    from regard.watcher.capture.recorder import Recorder
-    from regard.watcher.experiments.intervention_call import ModelIntervention
-    from regard.watcher.experiments.rerun import RunCapture
 
 
 HEAD_COUNT_NAMES = (
@@ -57,7 +52,7 @@ CROSS_NAMES = frozenset({"multihead_attn", "attn2"})  # of nn.TransformerDecoder
 OUTSIDE = "program"  # the path of attention outside of all modules
 
 
-class OperatorSource:
+class OperatorSource(AttentionSource):
     """Attentions among the operators that a program runs on one thread.
 
     Layers are counted within a part, in the order in which they are first called. A forward of the
@@ -68,9 +63,7 @@ class OperatorSource:
     stacks_layers = False
 
     def __init__(self, model: Any, options: Options) -> None:
-        self.model = self.holder = model
-        self.options = options
-        self.reference: weakref.ref[Recorder] | None = None
+        super().__init__(model, model, options)
         self.modules = RunningModules(model)
         self.handwritten = HandwrittenAttention()
         self.handwritten.place = lambda: self.modules.path if self.modules.inside else ""
@@ -82,10 +75,6 @@ class OperatorSource:
         self._heads = HeadList()
         self._forward = -1
         self._decided = False
-        self.intervention: ModelIntervention | None = None
-        self.capture: RunCapture | None = None
-        self.outcome: Experiment | None = None
-        self.block: Any = None  # the ``Watching`` of the block, to run the model again
 
     @contextmanager
     def attached(self) -> Iterator[None]:
@@ -97,12 +86,6 @@ class OperatorSource:
             found = attention_events(self.take, self.modules.embedded, self.handwritten)
             stack.enter_context(found)
             yield
-
-    @property
-    def recorder(self) -> Recorder:
-        recorder = None if self.reference is None else self.reference()
-        assert recorder is not None
-        return recorder
 
     @property
     def ran(self) -> bool:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import weakref
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,10 +26,31 @@ from regard.watcher.media.inputs import MediaInputs
 from regard.watcher.options import Options
 
 if TYPE_CHECKING:
+    from regard.experiments.experiment import Experiment
     from regard.watcher.capture.interface import InterfaceSource
     from regard.watcher.capture.operators import OperatorSource
+    from regard.watcher.experiments.intervention_call import ModelIntervention
+    from regard.watcher.experiments.rerun import RunCapture
 
 Progress = Callable[[LayerKey], None]
+
+
+class AttentionSource:
+    """What both sources have: the recorder that they feed, and what is changed in their block."""
+
+    def __init__(self, model: Any, holder: Any, options: Options) -> None:
+        self.model, self.holder, self.options = model, holder, options
+        self.reference: weakref.ref[Recorder] | None = None
+        self.intervention: ModelIntervention | None = None
+        self.capture: RunCapture | None = None
+        self.outcome: Experiment | None = None
+        self.block: Any = None  # the ``Watching`` of the block, to run the model again
+
+    @property
+    def recorder(self) -> Recorder:
+        recorder = None if self.reference is None else self.reference()
+        assert recorder is not None
+        return recorder
 
 
 class Recorder:
