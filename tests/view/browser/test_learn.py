@@ -177,7 +177,7 @@ WATCH_LINES = """() => new Promise((done) => {
 
 
 def test_lines_move_and_numbers_change_once(new_page):
-    """With motion the same line goes from one ending to the other, and a number is never between."""
+    """With motion the same line goes from one ending to another, and a number is never between."""
     page = new_page(alone=True)
     page.emulate_media(reduced_motion="no-preference")
     scene = answered(page, "ending")

@@ -54,6 +54,7 @@ function planeOf(points, { width, height }) {
   return {
     scale,
     origin,
+    width,
     /** @param {number[]} point */
     at: ([x, y]) => ({ x: origin.x + scale * x, y: origin.y - scale * y }),
   };
@@ -89,6 +90,11 @@ function tipName(id, plane, tip, text, kind) {
     "font-size": 16,
   };
   const side = tip[0] / length > 0.5 ? "at-start" : tip[0] / length < -0.5 ? "at-end" : "";
+  if (side === "at-start" && at.x + 8 * text.length > plane.width) {
+    // Beside the tip it would be cut off: below it.
+    const below = { ...at, x: plane.width, y: y + 28 };
+    return { id, tag: "text", at: below, text, class: `stage-word ${kind} at-end` };
+  }
   return { id, tag: "text", at, text, class: `stage-word ${kind} ${side}` };
 }
 
@@ -167,6 +173,15 @@ function columnMarks(words, numbers, view, { top, bottom, most, least = 0, text 
   const wide = Math.min(46, Math.min(...gaps) - 2);
   const unit = (bottom - top) / (most - least);
   const zero = bottom + unit * least;
+  const type = Math.min(14, Math.max(9.5, size * 0.6));
+  // Of two numbers that would meet on a narrow screen the larger stays; the table has all of them.
+  /** @param {number} at */
+  const isCrowded = (at) =>
+    [at - 1, at + 1].some(
+      (other) =>
+        Math.abs(middles[other] - middles[at]) < 0.62 * type * text(numbers[at]).length &&
+        Math.abs(numbers[other]) > Math.abs(numbers[at]),
+    );
   const line = { x1: 0, y1: zero, x2: view.width, y2: zero, "stroke-width": 1 };
   return [
     { id: "zero", tag: "path", at: line, d: straightPath, class: "stage-axis" },
@@ -191,10 +206,11 @@ function columnMarks(words, numbers, view, { top, bottom, most, least = 0, text 
           at: {
             x: middles[at],
             y: value < 0 ? zero + height + 14 : zero - height - 6,
-            "font-size": Math.min(14, Math.max(9.5, size * 0.6)),
+            "font-size": type,
           },
           text: text(value),
-          class: text(value).startsWith("<") ? "stage-number unseen" : "stage-number",
+          class:
+            text(value).startsWith("<") || isCrowded(at) ? "stage-number unseen" : "stage-number",
         },
       ];
       return marks;
