@@ -45,6 +45,26 @@ def settled(page: Any) -> None:
     page.locator(".odds-list li").first.wait_for()
 
 
+# The middles of elements, once all are there and none has moved for ten frames.
+MIDDLES = """(selectors) => {
+  const boxes = selectors.map((one) => document.querySelector(one)?.getBoundingClientRect());
+  if (!boxes.every((box) => box?.width)) return null;
+  const found = boxes.map(({ x, y, width, height }) => [x + width / 2, y + height / 2]);
+  const same = JSON.stringify(found) === JSON.stringify(window.formerMiddles);
+  window.sameFrames = same ? window.sameFrames + 1 : 0;
+  window.formerMiddles = found;
+  return window.sameFrames < 10 ? null : found;
+}"""
+
+
+def drag(page: Any, start: str, end: str) -> None:
+    first, last = page.wait_for_function(MIDDLES, arg=[start, end]).json_value()
+    page.mouse.move(*first)
+    page.mouse.down()
+    page.mouse.move(*last, steps=5)
+    page.mouse.up()
+
+
 def odds(page: Any) -> dict[str, tuple[float, ...]]:
     """The next tokens with the shares that the page tells: before and after, or one."""
     found = {}
@@ -118,12 +138,7 @@ def test_the_head_that_is_switched_off_stays_chosen(live_page):
 
 def test_the_line_is_dragged_to_another_token(live_page):
     page = live_page(f"?layer=1&head=0&row={LAST}")
-    foot = page.locator(".text-arcs .foot").bounding_box()
-    goal = page.locator(f'{SHOWN} [data-t="{WORDS.index("river")}"]').bounding_box()
-    page.mouse.move(foot["x"] + foot["width"] / 2, foot["y"] + foot["height"] / 2)
-    page.mouse.down()
-    page.mouse.move(goal["x"] + goal["width"] / 2, goal["y"] + goal["height"] / 2, steps=5)
-    page.mouse.up()
+    drag(page, ".text-arcs .foot", f'.text-frame [data-t="{WORDS.index("river")}"]')
     page.locator(".statement", has_text="is is made to look at river").wait_for()
     assert f"changes=redirect.{LAST}.{WORDS.index('river')}.decoder.1.0" in page.url
 
