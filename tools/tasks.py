@@ -175,7 +175,7 @@ def do(task: Task, browser: Any, address: str, size: str, shots: Path | None) ->
     page.set_default_timeout(PATIENCE)
     page.goto(address)
     if task.of_file:
-        page.locator(".picture canvas").first.wait_for()
+        page.locator(".view.map:not(.loading) .row-list li").first.wait_for()
     else:
         page.locator(".french:not(.waiting) .word").first.wait_for()
         page.locator(".arcs text").first.wait_for()

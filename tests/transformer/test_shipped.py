@@ -105,7 +105,7 @@ def test_taught_head_is_highlighted_with_its_accuracy(measured, reading):
     assert f", {percent(right)} (95 % range " in shown.accuracy
     assert f"in generated ones, in {percent(generated)}." in shown.accuracy
     assert shown.doubt in shown.sentence
-    assert shown.reason.startswith("the head taught, on generated sentences, to ")
+    assert shown.reason.startswith("the head taught, on made-up sentences, to ")
 
 
 def test_the_name_of_the_taught_head_carries_the_same_figures(measured, reading):

@@ -266,7 +266,7 @@ def _others(reading: Reading, link: Link) -> tuple[tuple[str, float], ...]:
 def why_shown(roles: HeadRoles, link: Link) -> str:
     """One phrase on the head of a pronoun's link: how it came about."""
     if roles.measured.get("pronouns", {}).get("taught"):
-        return "the head taught, on generated sentences, to put a pronoun on its antecedent"
+        return "the head taught, on made-up sentences, to put a pronoun on its antecedent"
     several = len(roles.pronoun_heads) > 1
     head = f"the surest of the {len(roles.pronoun_heads)} heads" if several else "the head"
     right = roles.encoder[link.layer, link.head].pronouns
