@@ -174,6 +174,18 @@ def test_a_saved_file_is_compared_with_its_checksums(tmp_path):
     assert run(tmp_path / "nothing.regard").returncode == 2
 
 
+def test_a_file_whose_header_says_other_numbers_is_damaged(tmp_path):
+    path = tmp_path / "seen.regard"
+    x = np.eye(4, dtype="f4")
+    regard.observe(x, x, x, scale=0.25).save(path, query_and_key=True)
+    content = path.read_bytes()
+    assert content.count(b"0.25") == 1
+    path.write_bytes(content.replace(b"0.25", b"0.35"))
+    done = run(path)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "its header is not the one that was saved" in done.stderr
+
+
 def test_grades_that_cannot_be_saved_are_refused_before_the_work(tmp_path):
     mark = tmp_path / "ran"
     path = tmp_path / "marks.py"

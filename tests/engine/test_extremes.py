@@ -1,6 +1,7 @@
 """Numbers at the ends of their range: huge masks, softcaps and offsets, and unusual memory."""
 
 import tracemalloc
+from functools import partial
 
 import numpy as np
 import pytest
@@ -189,12 +190,13 @@ def test_tiles_fit_the_logsumexp_with_a_softcap(level, softcap):
     np.testing.assert_allclose(np.concatenate(halves, axis=-1).sum(-1), 1, atol=1e-5)
 
 
+@pytest.mark.parametrize("call", [regard.attention, partial(regard.observe, map=0, top=0)])
 @pytest.mark.parametrize("mask", [np.zeros((1, 1, 900), "f4"), np.zeros((900, 1), "f8")])
-def test_a_broadcast_mask_is_not_written_out(mask):
+def test_a_broadcast_mask_is_not_written_out(call, mask):
     x = np.ones((16, 900, 8), "f4")
     written_out = np.broadcast_to(mask, (16, 900, 900))
     tracemalloc.start()
-    regard.attention(x, x, x, mask=written_out)
+    call(x, x, x, mask=written_out)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak < written_out.nbytes / 2
