@@ -102,7 +102,8 @@ def own_model(user: User) -> None:
     """Open a watched run and choose another head."""
     user.see(".run-title", "run.regard")
     user.click(user.page.get_by_role("button", name="layer 1, head 1"))
-    user.see(".run-about", "Layer 1, head 1")
+    user.page.locator(".run-about", has_text="Layer 1, head 1").wait_for()  # above, on a phone
+    user.see(".heads-column [aria-current]", "1.1")
 
 
 def figure(user: User) -> None:
