@@ -59,6 +59,7 @@ ANSWERED = [
     *(("/api/learn", {"page": page}) for page in PAGES),
     ("/api/export/learn", {}),
 ]
+OF_A_FILE = ("about", "heads", "region", "row", "text", "thumbnails", "weights", "link", "column")
 REFUSED = [
     *(("/api/read", {"sentence": value}) for value in ("", 5, None, "a" * 5000)),
     ("/api/experiment", {"sentence": DOG, "changes": []}),
@@ -66,8 +67,8 @@ REFUSED = [
     ("/api/export/pdf", {**FIGURE, "steps": "!"}),
     ("/api/read", {"file": 0}),
     ("/api/export/map", {"file": 0}),
-    *((f"/api/map/{name}", {"file": 0}) for name in ("about", "heads", "region", "row", "text")),
-    ("/api/map/thumbnails", {"file": 0}),
+    *((f"/api/map/{name}", {"file": 0}) for name in OF_A_FILE),
+    *((f"/api/model/{name}", {"text": DOG}) for name in ("about", "progress", "read")),
     *((f"/api/monitor/{name}", {"training": 0}) for name in ("about", "measure")),
 ]
 REQUESTS = [*ANSWERED, *REFUSED]
