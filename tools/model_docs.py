@@ -71,8 +71,10 @@ def accuracy() -> str:
 
 def everyday() -> str:
     """The sentences that people wrote: by pronoun, by kind, and by how sure the head is."""
+    from regard.transformer.accuracy import limit
+
     measured = _judge()["everyday"]
-    sure = f"largest weight {_percent(measured['certainty']['sure_from'])} or more"
+    sure = f"largest weight {limit(measured['certainty']['sure_from'])} or more"
     both = {**measured["pronouns"], "he and she": measured["he and she"]}
     rows = {f"*{name}*": x for name, x in both.items() if name not in ("he", "she")}
     rows |= {name: x for name, x in measured["kinds"].items() if x != both[name.split(",")[0]]}
@@ -104,7 +106,8 @@ def _ranged(share: float, extent: list[float]) -> str:
 def figures() -> str:
     """The judge's figures of the pronoun head, text by text."""
     judge, changed = _judge(), _judge()["contrast_pairs"]["changed"]
-    pairs, by_hand, nothing = judge["contrast_pairs"], judge["by_hand"], judge["no_antecedent"]
+    pairs, by_hand = judge["contrast_pairs"], judge["by_hand"]
+    nothing, harder = judge["no_antecedent"], judge["no_antecedent_harder"]
     turned = {x: changed[f"row turned to {x}"]["gender_right"] for x in ("right", "end")}
     follows = changed["row turned to wrong"]["gender_follows"]
     kinds = ", ".join(f"{name} {_percent(x['right'])}" for name, x in pairs["kinds"].items())
@@ -122,8 +125,9 @@ def figures() -> str:
         ("row turned to (end): French gender right", _percent(turned["end"])),
         ("head switched off: French gender right",
          _percent(changed["head switched off"]["gender_right"])),
-        (f"*it* that stands for nothing, {nothing['sentences']} sentences: weight on nouns",
-         _percent(nothing["weight_on_nouns"])),
+        *((f"*it* that stands for nothing, {x['sentences']} {name}: largest weight on (end) / sure "
+           "of a word", f"{x['largest_on_end']} / {x['sure_of_a_word']}")
+          for name, x in (("sentences", nothing), ("harder ones", harder))),
     ]  # fmt: skip
     return "\n".join(["| layer {layer}, head {head} | |".format(**judge["head"]), "|---|--:|",
                       *(f"| {name} | {value} |" for name, value in rows)])  # fmt: skip
@@ -159,6 +163,76 @@ def scores() -> str:
     ]
     on = [f"On {measured['on']}.", ""] if "on" in measured else []
     return "\n".join([*on, "| | BLEU | chrF |", "|---|--:|--:|", *rows])
+
+
+def versions() -> str:
+    """The shipped parameters beside those of earlier versions, on the project's own sentences."""
+    measured = _of_these_parameters("versions")
+    rows = [*_translation_rows(measured)]
+    for name in ("it", "they", "he and she", "it, sure"):
+        rows.append((
+            f"*{name}*: right (95 % range), sentences", {
+                x: f"{_ranged(y[name]['right'], y[name]['range'])}, {y[name]['sentences']}"
+                for x, y in measured["pronouns"].items()
+            },
+        ))  # fmt: skip
+    for name, shown in (("for nothing", "sentences"), ("for nothing, harder", "harder sentences")):
+        figures = {x: y[name] for x, y in measured["pronouns"].items()}
+        number = figures["shipped"]["sentences"]
+        rows.append((
+            f"*it* for nothing, {number} {shown}: largest weight on (end) / sure of a word",
+            {x: f"{y['largest_on_end']} / {y['sure_of_a_word']}" for x, y in figures.items()},
+        ))  # fmt: skip
+    rows.append((
+        "all numbers copied / by the likeliest translation", {
+            x: f"{_percent(y['numbers']['copied'])} / "
+            f"{_percent(y['numbers']['copied_by_the_likeliest'])}"
+            for x, y in measured["pronouns"].items()
+        },
+    ))  # fmt: skip
+    return _version_table(measured, rows)
+
+
+def outside() -> str:
+    """The same versions on sets that the project has not, as they were measured outside it."""
+    measured = _of_these_parameters("outside")
+    return _version_table(measured, [*_translation_rows(measured), *measured["counts"].items()])
+
+
+def _of_these_parameters(name: str) -> dict[str, Any]:
+    """Figures of several versions, which must have been measured on the shipped parameters."""
+    measured: dict[str, Any] = json.loads((ROOT / f"benchmarks/results/{name}.json").read_text())
+    shipped = json.loads((SHIPPED / "model.json").read_text(encoding="utf-8"))["checksum"]
+    if measured["models"]["shipped"] != shipped:
+        raise ValueError(f"{name}.json has figures of other parameters: measure them again")
+    return measured
+
+
+def _translation_rows(measured: dict[str, Any]) -> list[tuple[str, dict[str, str]]]:
+    rows = []
+    for name, one in measured["sets"].items():
+        title = f"{name}, {one['sentences']:,} sentences"
+        scores = {x: f"{y['bleu']:.2f} / {y['chrf']:.2f}" for x, y in one["models"].items()}
+        rows.append((f"{title}: BLEU / chrF", scores))
+        gained = {
+            x: "{:+.2f} ({:+.2f} to {:+.2f})".format(*y["bleu_gained"])
+            for x, y in one["models"].items()
+            if "bleu_gained" in y
+        }
+        rows.append(("shipped has more BLEU than this (95 % range)", gained))
+    return rows
+
+
+def _version_table(measured: dict[str, Any], rows: list[tuple[str, dict[str, Any]]]) -> str:
+    names = list(reversed(measured["models"]))
+    sums = measured["models"]
+    return "\n".join([
+        f"Of {measured['date']}; {measured['with']}; {measured['bootstrap']}.",
+        "",
+        f"| | {' | '.join(f'{x} ({sums[x]})' for x in names)} |",
+        f"|---|{'--:|' * len(names)}",
+        *(f"| {x} | {' | '.join(str(y.get(name, '')) for name in names)} |" for x, y in rows),
+    ])  # fmt: skip
 
 
 def said() -> str:
@@ -285,6 +359,8 @@ def _percent(share: float | None) -> str:
 
 PARTS = {
     "scores": scores,
+    "versions": versions,
+    "outside": outside,
     "said": said,
     "difficult": difficult,
     "positions": positions,

@@ -22,11 +22,11 @@ from anaphora.scenes import Split
 from anaphora.scenes import scene as event_scene
 from grammar import english
 from regard.text.words import split_words
-from regard.train.data import NO_TARGET, MarkedPair, WordLink
+from train.data import NO_TARGET, MarkedPair, WordLink
 from word_tables import read_pairs, read_table, read_words
 
 if TYPE_CHECKING:
-    from regard.train.made import TextRequest  # imports torch, which the judge does without
+    from train.made import TextRequest  # imports torch, which the judge does without
 
 _FACTS, _PEOPLE = TABLES / "facts.txt", TABLES / "people.txt"
 _LONGEST = 16  # words of a real sentence

@@ -25,10 +25,10 @@ from anaphora.scenes import Scene, Split, random_noun, scene
 from anaphora.variants import Variant, impersonal_variant, variants
 from judge.frames import ContrastPair, ContrastSentence
 from regard.text.words import split_words
-from regard.train.data import AT_END, MarkedPair, WordLink
+from train.data import AT_END, MarkedPair, WordLink
 
 if TYPE_CHECKING:
-    from regard.train.made import TextRequest  # imports torch, which the judge does without
+    from train.made import TextRequest  # imports torch, which the judge does without
 
 TRAINING = Split(frames=True, words=True)
 CELLS = {

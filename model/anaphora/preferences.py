@@ -31,11 +31,11 @@ from anaphora.scenes import event_subject, random_noun, rendered
 from grammar import english
 from judge.frames import OBJECT_VERBS, RESERVED_VERBS
 from regard.text.words import split_words
-from regard.train.data import NO_TARGET, MarkedPair, WordLink
+from train.data import NO_TARGET, MarkedPair, WordLink
 from word_tables import read_pairs, read_words
 
 if TYPE_CHECKING:
-    from regard.train.made import TextRequest  # imports torch, which the judge does without
+    from train.made import TextRequest  # imports torch, which the judge does without
 
 _SCENES = 4  # sentences made of a statement, each with a different second noun
 _LONGEST = 14  # words of a real sentence

@@ -15,11 +15,11 @@ from typing import TYPE_CHECKING
 from anaphora.mentions import NAMES
 from anaphora.nouns import NOUNS, TABLES, Noun
 from regard.text.words import split_words
-from regard.train.data import AT_END, MarkedPair, Pair, WordLink
+from train.data import AT_END, MarkedPair, Pair, WordLink
 from word_tables import read_pairs
 
 if TYPE_CHECKING:
-    from regard.train.made import TextRequest  # imports torch, which the judge does without
+    from train.made import TextRequest  # imports torch, which the judge does without
 
 _SEXES = {"he": "m", "him": "m", "his": "m", "she": "f", "her": "f"}
 _SUBJECTS = {("it", "m"): "il", ("it", "f"): "elle", ("they", "m"): "ils", ("they", "f"): "elles"}

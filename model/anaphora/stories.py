@@ -19,11 +19,11 @@ from anaphora.facts import joined, without_reserved
 from anaphora.nouns import TABLES
 from anaphora.preferences import is_reserved
 from regard.text.words import split_words
-from regard.train.data import MarkedPair
+from train.data import MarkedPair
 from word_tables import read_table, read_words
 
 if TYPE_CHECKING:
-    from regard.train.made import TextRequest  # imports torch, which the judge does without
+    from train.made import TextRequest  # imports torch, which the judge does without
 
 _STORIES, _PEOPLE = TABLES / "stories.txt", TABLES / "people.txt"
 _DRAWS = 16  # pairs made of a story

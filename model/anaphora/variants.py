@@ -57,7 +57,7 @@ from anaphora.predicates import (
     verb_form,
 )
 from anaphora.scenes import FAILURES, IN_VAIN, Scene, Split
-from regard.train.data import AT_END, MarkedPair, WordLink
+from train.data import AT_END, MarkedPair, WordLink
 from word_tables import read_words
 
 Fitting = TypeVar("Fitting", Predicate, OwnedPart)

@@ -3,7 +3,8 @@
     cd model && python -m judge.everyday [FOLDER] [--json] [--head 5.6]
 
 The pairs and the sentences with numbers (tables/everyday.txt, tables/numbers.txt) were set aside
-before they were first measured on. Nothing is trained, chosen or tuned on them.
+before they were first measured on. None is in training; docs/model-card.md says which choices were
+made with their figures in sight.
 """
 
 from __future__ import annotations

@@ -24,6 +24,7 @@ from judge.sentences import (
     no_antecedent,
 )
 from regard.text.words import TokenizedText, to_words, tokenized_text
+from regard.transformer.accuracy import SURE
 from regard.transformer.intervention import AttentionResult, Intervention
 from regard.transformer.model import Encoded, Transformer
 from regard.transformer.search import Search
@@ -121,6 +122,10 @@ def judge_model(
         "no_antecedent": {
             "text": "sentences of model/judge/tables/sentences.txt whose it stands for nothing",
             **without_antecedent(model, no_antecedent(), head),
+        },
+        "no_antecedent_harder": {
+            "text": "more such sentences as people say them, also of time, way, turn and judgement",
+            **without_antecedent(model, no_antecedent(harder=True), head),
         },
         "by_hand": {
             "text": "pairs written by hand, model/judge/tables/sentences.txt, unlike any frame",
@@ -242,7 +247,7 @@ def changed(
 def without_antecedent(
     model: Transformer, sentences: Sequence[MarkedNouns], head: Head
 ) -> dict[str, Any]:
-    """The weight of *it* on nouns, on (end) and on itself where it stands for nothing."""
+    """The weight of *it* on nouns and on (end) where it stands for nothing, and false certainty."""
     items = [ContrastSentence(x.sentence, "", "") for x in sentences]
     rows = pronoun_rows(model, items, head, beams=1)
     on_nouns = [row.weight(*set(x.nouns)) for row, x in zip(rows, sentences, strict=True)]
@@ -252,6 +257,8 @@ def without_antecedent(
         "median_on_nouns": round(float(np.median(on_nouns)), 4),
         "sentences_over_one_half": round(float(np.mean(np.array(on_nouns) > 0.5)), 4),
         "weight_on_end": round(float(np.mean([row.weights_k[-1] for row in rows])), 4),
+        "largest_on_end": sum(int(row.weights_k.argmax()) == len(row.words) - 1 for row in rows),
+        "sure_of_a_word": sum(float(row.weights_k[:-1].max()) >= SURE for row in rows),
     }
 
 

@@ -32,13 +32,13 @@ from regard.atomic_write import check_writable, write_text
 from regard.errors import RegardError
 from regard.experiments.selection import PARTS
 from regard.text.english import content_before
-from regard.train.data import read_lines
 from regard.transformer.checkpoint import SHIPPED, load_model, model_folder
 from regard.transformer.highlight import surest
 from regard.transformer.model import Transformer
 from regard.transformer.reading import Reading, read, read_all
 from regard.transformer.roles import HEADS
 from regard.typing import Array
+from train.data import read_lines
 
 SEED_SENTENCES = (
     "A dog ate the food because it was hungry",

@@ -19,8 +19,8 @@ from regard.atomic_write import write_text
 from regard.errors import RegardError
 from regard.text.met_words import MET_WORDS, TIMES, WORD
 from regard.text.tokens import normalise
-from regard.train.data import read_lines
 from regard.transformer.checkpoint import SHIPPED, model_folder
+from train.data import read_lines
 
 GENERATED = 100_000
 SEED = 20261116

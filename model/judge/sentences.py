@@ -23,10 +23,10 @@ class MarkedNouns:
     nouns: tuple[str, ...]
 
 
-def no_antecedent() -> list[MarkedNouns]:
-    """The sentences whose *it* stands for nothing, with their nouns."""
+def no_antecedent(*, harder: bool = False) -> list[MarkedNouns]:
+    """The sentences whose *it* stands for nothing, with their nouns: the first ones, or harder."""
     marked = []
-    for (text,) in _TABLE["without antecedent"]:
+    for (text,) in _TABLE["without antecedent, harder" if harder else "without antecedent"]:
         nouns = tuple(word.lower() for word in text.split("*")[1::2])
         marked.append(MarkedNouns(text.replace("*", ""), nouns))
     return marked

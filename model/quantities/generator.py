@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from word_tables import read_pairs
 
 if TYPE_CHECKING:
-    from regard.train.made import TextRequest  # imports torch, which other generators do without
+    from train.made import TextRequest  # imports torch, which other generators do without
 
 _SENTENCES = read_pairs(Path(__file__).parent / "tables" / "sentences.txt", "sentences")
 _SLOT = re.compile(r"\{([a-z]+)\d?\}")

@@ -6,7 +6,7 @@ import pytest
 
 from anaphora.facts import TABLES, fact_pairs
 from regard.text.words import split_words
-from regard.train.data import NO_TARGET
+from train.data import NO_TARGET
 from word_tables import read_table
 
 REAL = ["Tom put the kettle on the table.", "My dog chased the bicycle.", "It was the dog's bone.",

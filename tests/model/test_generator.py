@@ -36,7 +36,7 @@ from anaphora.variants import relational
 from grammar.french import starts_with_vowel
 from judge.frames import OBJECT_VERBS, RESERVED_VERBS, contrasts
 from regard.text.words import split_words
-from regard.train.data import AT_END, MarkedPair
+from train.data import AT_END, MarkedPair
 
 PRONOUNS = {"it", "they", "he", "she", "him", "her", "them", "its", "his", "their"}
 

@@ -87,7 +87,9 @@ def test_every_text_of_the_judge_is_named(model, monkeypatch):
 
     monkeypatch.setattr(contrast_judge, "hand_written", lambda: [ContrastPair(DOG, FOOD)])
     monkeypatch.setattr(
-        contrast_judge, "no_antecedent", lambda: [MarkedNouns("The dog, it was cold.", ("dog",))]
+        contrast_judge,
+        "no_antecedent",
+        lambda harder=False: [MarkedNouns("The dog, it was cold.", ("dog",))],
     )
     figures = judge_model(model, [ContrastPair(DOG, FOOD)], HEAD, cell_pairs=1)
     assert figures["head"] == {"layer": 1, "head": 2}

@@ -41,10 +41,10 @@ def few_sentences(monkeypatch):
     """The untrained model translates to the limit of every sentence: two of a kind are enough."""
     for name in ("hand_written", "no_antecedent"):
         few = getattr(contrast_judge, name)()[:1]
-        monkeypatch.setattr(contrast_judge, name, lambda few=few: few)
+        monkeypatch.setattr(contrast_judge, name, lambda few=few, **_: few)
     for name in ("everyday_pairs", "number_sentences"):
         few = getattr(everyday, name)()[:1]
-        monkeypatch.setattr(everyday, name, lambda few=few: few)
+        monkeypatch.setattr(everyday, name, lambda few=few, **_: few)
 
 
 @pytest.fixture

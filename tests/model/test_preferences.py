@@ -9,7 +9,7 @@ from anaphora.preferences import preference_pairs
 from grammar.english import participle
 from judge.frames import OBJECT_VERBS, RESERVED_VERBS
 from regard.text.words import split_words
-from regard.train.data import (
+from train.data import (
     NO_TARGET,
 )
 

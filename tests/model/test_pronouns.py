@@ -4,7 +4,7 @@ import pytest
 
 from anaphora.pronouns import linked_pairs
 from regard.text.words import split_words
-from regard.train.data import AT_END
+from train.data import AT_END
 
 END = "(end)"
 PAIRS = [

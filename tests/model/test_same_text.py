@@ -16,7 +16,7 @@ import pytest
 
 from anaphora.generator import cells, marked_pairs
 from judge.frames import contrasts
-from regard.train.data import write_marked, write_pairs
+from train.data import write_marked, write_pairs
 
 ROOT = Path(__file__).parents[2]
 SAMPLE = Path(__file__).parent / "sample.tsv"
@@ -86,7 +86,7 @@ def test_the_recipe_prepares_the_same_files_from_a_clone(tmp_path):
     recipe = recipe.replace("sentences = 2_400_000", "sentences = 500")
     (clone / "recipe.toml").write_text(recipe, encoding="utf-8")
     write_data(clone / "data")
-    command = ["train", str(clone / "recipe.toml"), "--out", str(out), "--device", "cpu"]
-    subprocess.run([sys.executable, "-m", "regard", *command, "--prepare"], check=True)
+    command = [str(clone / "recipe.toml"), "--out", str(out), "--device", "cpu"]
+    subprocess.run([sys.executable, "-m", "train", *command, "--prepare"], cwd=clone, check=True)
     made = {path.name: digest(path.read_bytes()) for path in out.glob("*.tsv")}
     assert made == SUMS["prepare"]

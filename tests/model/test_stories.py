@@ -7,7 +7,7 @@ import pytest
 from anaphora.preferences import is_reserved
 from anaphora.stories import stories, story_pairs
 from regard.text.words import split_words
-from regard.train.data import NO_TARGET
+from train.data import NO_TARGET
 
 
 @pytest.fixture(scope="module")

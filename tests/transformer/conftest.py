@@ -55,7 +55,7 @@ def model(tokens_path: Path) -> Transformer:
 
 @pytest.fixture(scope="session")
 def folder(model: Transformer, tokens_path: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The same model as `regard train` would write it."""
+    """The same model as model/train would write it."""
     place = tmp_path_factory.mktemp("model")
     save_model(place, model.config, model.parameters(), {"name": "tiny"})
     (place / "tokens.model").write_bytes(tokens_path.read_bytes())

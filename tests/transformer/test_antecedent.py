@@ -18,7 +18,7 @@ JUDGE = {
         },
         "he and she": {"sentences": 160, "right": 0.5438, "range": [0.466, 0.619]},
         "certainty": {
-            "sure_from": 0.99,
+            "sure_from": 0.999,
             "pronouns": {
                 "it": {"sure": {"right": 0.865, "range": [0.814, 0.904]},
                        "in doubt": {"right": 0.644, "range": [0.586, 0.698]}},
@@ -30,16 +30,17 @@ JUDGE = {
     "contrast_pairs": {"right": 0.9977, "kinds": {
         "it": {"right": 0.9565, "sentences": 1640}, "it, object": {"right": 0.8, "sentences": 340},
     }},
-    "no_antecedent": {"sentences": 64, "weight_on_end": 0.93},
+    "no_antecedent": {"sentences": 64, "weight_on_end": 0.93, "sure_of_a_word": 2},
 }  # fmt: skip
 TAUGHT = HeadRoles(pronoun_heads=((3, 6),), measured={"pronouns": {"taught": True}, "judge": JUDGE})
 IT = (
     "In sentences that people wrote with 'it' it is right in about 3 of 4, 74 % (95 % range 70 to "
     "78)"
 )
+GENERATED = f"{IT}; in generated ones with 'it', in 96 %."
 IN_DOUBT = (
-    "Here it is in doubt (less than 99 % on any one word), and where it is in doubt it is right in "
-    "64 % (59 to 70)."
+    "Here it is in doubt (less than 99.9 % on any one word), and where it is in doubt it is right "
+    "in 64 % (59 to 70)."
 )
 
 
@@ -50,14 +51,19 @@ def link(query_word, key_word, query=6, key=1, weight=0.9, head=6):
 @pytest.mark.parametrize(
     ("pronoun", "weight", "after", "doubt", "accuracy", "brief"),
     [
-        ("it", 0.9, "was", "in doubt", f"{IT}; in generated ones, in 96 %. {IN_DOUBT}",
+        ("it", 0.9, "was", "in doubt", f"{GENERATED} {IN_DOUBT}",
          "Then it is right in 64 % of sentences that people wrote."),
-        ("It's", 0.98, "hungry", "in doubt", f"{IT}; in generated ones, in 96 %. {IN_DOUBT}",
+        ("It's", 0.98, "hungry", "in doubt", f"{GENERATED} {IN_DOUBT}",
          "Then it is right in 64 % of sentences that people wrote."),
-        ("it", 0.9, ".", "in doubt", f"{IT}; in generated ones, in 80 %. {IN_DOUBT}",
+        ("it", 0.9, ".", "in doubt",
+         f"{IT}; in generated ones with 'it' as an object, in 80 %. {IN_DOUBT}",
          "Then it is right in 64 % of sentences that people wrote."),
-        ("it", 0.995, "was", "sure", f"{IT}; in generated ones, in 96 %. Here it is sure (99 % or "
-         "more on one word), and where it is sure it is right in 86 % (81 to 90).",
+        ("it", 0.995, "was", "in doubt", f"{GENERATED} {IN_DOUBT}",
+         "Then it is right in 64 % of sentences that people wrote."),
+        ("it", 0.9991, "was", "sure", f"{GENERATED} Here it is sure (99.9 % or more on one word), "
+         "and where it is sure it is right in 86 % (81 to 90) of sentences in which 'it' stands "
+         "for one of two nouns. Of 64 sentences in which 'it' stands for nothing, it was sure of a "
+         "word in 2.",
          "Then it is right in 86 % of sentences that people wrote."),
         ("she", 1.0, "was", "in doubt", "In sentences that people wrote with 'she' it is no better "
          "than chance, 54 % (95 % range 43 to 64). So it is in doubt here, though it puts nearly "
@@ -104,7 +110,10 @@ def test_the_summary_leads_with_what_people_wrote_and_never_says_100_percent():
     accuracy = TAUGHT.accuracy
     assert accuracy.summary.startswith("In 860 sentences that people wrote")
     assert "with 'he' and 'she' no better than chance, 54 % (47 to 62)" in accuracy.summary
-    assert accuracy.summary.endswith("of the kind it was trained on, it is right in over 99 %.")
+    assert "Of 64 sentences in which 'it' stands for nothing, it was sure of a word in 2. In" in (
+        accuracy.summary
+    )
+    assert accuracy.summary.endswith("it is right in over 99 %, all pronouns together.")
     assert accuracy.short == (
         "right in 74 % of sentences that people wrote with 'it', in 54 % with 'he' or 'she'; "
         "in over 99 % of generated ones"

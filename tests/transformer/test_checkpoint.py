@@ -93,7 +93,7 @@ def test_a_folder_without_a_model_says_what_a_model_is(tmp_path):
         load_parameters(tmp_path)
     assert str(error.value) == (
         "a model must be a folder with model.json, parameters.safetensors and tokens.model, got "
-        f"{tmp_path} without model.json: train one with `regard train`."
+        f"{tmp_path} without model.json: train one with model/train of the repository."
     )
 
 

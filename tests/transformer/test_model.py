@@ -22,7 +22,7 @@ def padded_logits(model, source, lengths, given):
 
 
 def test_logits_equal_the_training_module(model, one_torch):
-    from regard.train.model import logits, to_torch
+    from train.model import logits, to_torch
 
     source, given = one_torch.tensor(SOURCE), one_torch.tensor(GIVEN)
     wanted = logits(to_torch(model.parameters()), model.config, source, given).numpy()
@@ -144,14 +144,14 @@ def test_a_broken_description_is_explained(folder, tmp_path, text, reason):
     path.write_text(text)
     with pytest.raises(FileError) as error:
         load_model(tmp_path)
-    start = f"{path} must be a description that `regard train` writes, and cannot be read as one"
+    start = f"{path} must be a description that model/train writes, and cannot be read as one"
     assert str(error.value).startswith(f"{start} ({reason}")
     assert str(error.value).endswith("): copy or export the model again.")
 
 
 def test_a_description_that_is_no_text_is_explained(folder, tmp_path):
     (copied(folder, tmp_path) / "model.json").write_bytes(b"\xff\xfe\x00")
-    with pytest.raises(FileError, match="must be a description that `regard train` writes"):
+    with pytest.raises(FileError, match="must be a description that model/train writes"):
         load_model(tmp_path)
 
 

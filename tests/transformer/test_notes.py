@@ -1,11 +1,14 @@
 """Notes on what people type, in the words of the shipped model, and where there is none."""
 
 from dataclasses import replace
+from types import SimpleNamespace
 
+import numpy as np
 import pytest
 
 from regard import read
-from regard.transformer.notes import DOUBTFUL_SCORE, notes
+from regard.transformer.alignment import Alignment
+from regard.transformer.notes import DOUBTFUL_SCORE, left_out, notes
 from regard.transformer.reading import read_all, shipped_model
 from regard.transformer.translation import source_tokens
 
@@ -74,6 +77,7 @@ def test_ordinary_sentences_have_none(sentence, french):
 @pytest.mark.parametrize(
     ("sentence", "likeliest", "shown"),
     [
+        ("Version 3.11.4 is out.", "'3', '11' and '4' instead of '3.11.4'", "3.11.4 est épuisée."),
         ("He was born on 3.11.1987.", "'3', '11' and '1987' instead of '3.11.1987'", "3.11.1987."),
         ("She paid 2,500,000 euros for 3 1/2 acres.", "'3/12' instead of '3 1/2'", "3 1/2 acres."),
     ],
@@ -115,3 +119,50 @@ def test_capitals_are_read_as_the_sentence_in_plain_letters():
 def test_a_model_without_a_list_of_words_says_nothing_of_them(model):
     reading = read("A dawg ate teh food.", model=model, beams=1)
     assert not any("hardly met" in note for note in reading.notes)
+
+
+WORDS = ("They", "walked", "without", "food", "or", "water", ".", "(end)")
+
+
+def seen(received, sentence="They walked without food or water.", french="Ils marchaient."):
+    """What left_out says where each English word is looked at with these weights."""
+    weights_qk = np.zeros((2, len(received)))
+    weights_qk[1] = received
+    return [
+        *left_out(
+            SimpleNamespace(
+                words=(*sentence.rstrip(".").split(), ".", "(end)"),
+                sentence=sentence,
+                translation=french,
+                translation_words=tuple(french.split()),
+                model=SimpleNamespace(
+                    about={"source": "English"}, roles=SimpleNamespace(alignment_heads=((2, 3),))
+                ),
+                alignment=Alignment(("Ils", "marchaient"), WORDS, weights_qk, ((2, 3),)),
+            )
+        )
+    ]
+
+
+def test_a_phrase_that_no_french_word_looks_back_at_is_named():
+    assert seen([0.9, 0.9, 0.1, 0.1, 0, 0.19, 0, 1]) == [
+        "No French word looks back at 'food or water': the translation seems to leave it out."
+    ]
+    assert seen([0.9, 0.9, 0, 0.1, 0, 0.21, 0, 1]) == []  # one word alone
+    assert seen([0.9, 0.1, 0.9, 0.9, 0, 0.1, 0, 1]) == []
+
+
+@pytest.mark.parametrize(
+    ("sentence", "french", "expected"),
+    [
+        ("He is not unlikely to win", "Il est peu probable qu'il gagne",
+         "The translation has no negation for 'not unlikely': it may say the opposite."),
+        ("He is not unlikely to win", "Il n'est pas improbable qu'il gagne", None),
+        ("It is not under the table", "Elle se trouve sur la table", None),
+        ("word " * 40, "mot", None),
+        ("word " * 41, "mot", "This sentence has 41 words: of more than 40 the model often leaves "
+         "a part out. Give it in shorter sentences."),
+    ],
+)  # fmt: skip
+def test_negations_and_lengths(sentence, french, expected):
+    assert seen([1] * 8, sentence.strip(), french) == ([expected] if expected else [])

@@ -66,8 +66,8 @@ def test_a_batch_gives_what_each_sentence_gives(talker, beams):
 
 @pytest.mark.parametrize("source", SOURCES, ids=len)
 def test_beam_search_equals_the_training_side(talker, source, one_torch):
-    from regard.train.decoding import beam_search as torch_beam_search
-    from regard.train.model import to_torch
+    from train.decoding import beam_search as torch_beam_search
+    from train.model import to_torch
 
     parameters = to_torch(talker.parameters())
     trained = torch_beam_search([parameters], talker.config, one_torch.tensor([source]))[0]
@@ -77,8 +77,8 @@ def test_beam_search_equals_the_training_side(talker, source, one_torch):
 
 
 def test_the_training_side_translates_a_batch_as_each_sentence(talker, one_torch):
-    from regard.train.decoding import beam_search as torch_beam_search
-    from regard.train.model import to_torch
+    from train.decoding import beam_search as torch_beam_search
+    from train.model import to_torch
 
     longest = max(map(len, SOURCES))
     padded = one_torch.tensor([[*source, *[PAD] * (longest - len(source))] for source in SOURCES])

@@ -16,6 +16,7 @@ _DECIMAL = re.compile(r"(.*)[.,](\d+)")
 _ISO_DATE = re.compile(r"(19|20)\d\d-\d\d-\d\d")
 _SHORT_TELEPHONE = re.compile(r"\d{3}-\d{4}")
 _TELEPHONE = 7  # digits at least, in three groups or more
+_VERSION = re.compile(r"\d+(?:\.\d+){2,}")  # 3.11.4 is a name; 1.000.000 is a number
 _POINT_TIME = re.compile(r"(\d{1,2})\.(\d\d)(?= ?[ap]\.?m\b)", re.IGNORECASE)
 _FULL_HOUR = re.compile(r"(?<=\d):00\b|(?<=\dh)00\b|(?<=\d h )00\b")
 _AFTER_HOUR = re.compile(r"(:\d\d)?(?: ?([ap])\.?m\b)?", re.IGNORECASE)
@@ -198,7 +199,9 @@ def _separate(chain: str) -> Iterator[str]:
     """The numbers in digits that separators join: a telephone number is one."""
     groups = re.split(r"\D", chain)
     is_long = len(groups) >= 3 and sum(map(len, groups)) >= _TELEPHONE and "," not in chain
-    if (is_long and not _ISO_DATE.fullmatch(chain)) or _SHORT_TELEPHONE.fullmatch(chain):
+    is_version = bool(_VERSION.fullmatch(chain)) and not _is_number(chain)
+    is_telephone = is_long and not _ISO_DATE.fullmatch(chain)
+    if is_version or is_telephone or _SHORT_TELEPHONE.fullmatch(chain):
         yield chain
         return
     for part in chain.split("-"):

@@ -9,6 +9,7 @@ from typing import Any
 from regard.text.tokens import SPACE
 
 CONTINUATION = "##"  # WordPiece
+WORD_END = "</w>"  # CLIP marks where words end, not where they begin
 CLOSING, OPENING = frozenset(".,!?;:)]}%'’”…"), frozenset("([{$‘“")
 UNSPACED = (("\u3040", "\u30ff"), ("\u3400", "\u4dbf"), ("\u4e00", "\u9fff"))
 Read = Callable[[list[str]], str]
@@ -37,7 +38,9 @@ def token_segments(
     if len(known) == len(ids):
         return known
     written = ["" if alone else piece for piece, alone in zip(pieces, special, strict=True)]
-    if read(["a\u0120b"]) == "a b":
+    if any(piece.endswith(WORD_END) for piece in written):
+        found = _spaced(_as_continuations(written, read))
+    elif read(["a\u0120b"]) == "a b":
         found = _from_bytes([_bytes_of_letters(piece) for piece in written])
     elif any(SPACE in piece for piece in written):
         found = _from_bytes([_bytes_of_piece(piece) for piece in written])
@@ -47,6 +50,16 @@ def token_segments(
     else:
         found = _spaced(written)
     return (*known, *found[len(known) :])
+
+
+def _as_continuations(pieces: Sequence[str], read: Read) -> list[str]:
+    """Pieces whose words' ends are marked, with their continuations marked instead."""
+    inside = [False, *(bool(x) and not x.endswith(WORD_END) for x in pieces[:-1])]
+    texts = [read([piece]).removesuffix(WORD_END) if piece else "" for piece in pieces]
+    return [
+        CONTINUATION + text if goes_on and text else text
+        for text, goes_on in zip(texts, inside, strict=True)
+    ]
 
 
 def segments_from_offsets(tokenizer: Any, ids: Sequence[int], text: str) -> tuple[str, ...]:

@@ -22,6 +22,7 @@ from regard.typing import Array, Float64Array
 MATRICES = ("x", "w_query", "w_key", "w_value", "w_output")
 REQUIRED_FIELDS = ("words", "x", "w_query", "w_key", "w_value")
 OPTIONAL_FIELDS = ("w_output", "heads", "causal", "mask")
+MAX_SHEET_BYTES = 64 * 2**20
 TABLE_SUFFIXES = (".csv", ".tsv", ".txt", ".md")
 GIVEN_BLOCKS = ("x", "w_query", "w_key", "w_value", "w_output", "mask")
 SCORE_BLOCKS = ("scores", "scaled", "masked", "weights", "sums", "output")
@@ -102,11 +103,16 @@ class SheetFile:
     def read(cls, path: str | Path) -> SheetFile:
         path = Path(path)
         try:
-            text = path.read_text(encoding="utf-8-sig")
+            with path.open("rb") as file:  # a device, such as /dev/zero, has no end
+                content = file.read(MAX_SHEET_BYTES + 1)
+            text = content.decode("utf-8-sig")
         except OSError as error:
             raise FileError(f"{path} cannot be read: {error.strerror or error}.") from None
         except UnicodeDecodeError:
             raise FileError(f"{path} must be a text file in UTF-8, TOML or JSON.") from None
+        if len(content) > MAX_SHEET_BYTES:
+            raise FileError(f"{path} must be a sheet of at most {MAX_SHEET_BYTES // 2**20} MiB.")
+        text = text.replace("\r\n", "\n").replace("\r", "\n")
         return cls(path, text, path.suffix.lower() == ".json")
 
     def sheet(self, fields: dict[str, Any]) -> Sheet:

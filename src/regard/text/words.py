@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from regard.errors import ArgumentError, check_choice
-from regard.text.segments import CONTINUATION, is_unspaced, token_segments
+from regard.text.segments import CONTINUATION, WORD_END, is_unspaced, token_segments
 from regard.text.tokens import MARKS, SPACE, Tokenizer, special_name
 
 UNITS = ("words", "tokens")
@@ -196,19 +196,24 @@ def word_starts(
     [True, False, True]
     >>> word_starts(["Ġhung", "ry", ".", "Ċ", "You"], [False] * 5)
     [True, False, True, True, True]
+    >>> word_starts(["hung", "ry</w>", ".</w>"], [False] * 3)
+    [True, False, True]
     """
+    ended = any(piece.endswith(WORD_END) for piece in pieces)
     marked = any(piece.startswith(WORD_STARTS) for piece in pieces)
     starts, closed = [], True
     for piece, alone, text in zip(pieces, special, texts or pieces, strict=True):
-        bare = text.translate(_BLANKS).removeprefix(CONTINUATION).strip()
+        bare = text.translate(_BLANKS).removeprefix(CONTINUATION).removesuffix(WORD_END).strip()
         breaks = piece == "<0x0A>" or (
             not bare and any(x in piece or x in text for x in LINE_BREAKS)
         )
         mark = bool(bare) and not any(x.isalnum() or x == UNDECODED for x in bare)
         begins = piece.startswith(WORD_STARTS) if marked else not piece.startswith(CONTINUATION)
-        begins = begins or (bool(bare) and bare[0] != UNDECODED and is_unspaced(bare[0]))
+        begins = (begins and not ended) or (
+            bool(bare) and bare[0] != UNDECODED and is_unspaced(bare[0])
+        )
         starts.append(closed or alone or begins or mark or breaks)
-        closed = alone or mark or breaks
+        closed = alone or mark or breaks or piece.endswith(WORD_END)
     return starts
 
 
@@ -218,7 +223,10 @@ def _texts(tokenizer: Any, pieces: Sequence[str], special: Sequence[bool]) -> li
     Byte-level tokenizers split characters of some scripts into bytes, which read as no text.
     """
     read: Any = tokenizer.convert_tokens_to_string
-    texts = [x if alone else str(read([x])) for x, alone in zip(pieces, special, strict=True)]
+    texts = [
+        x if alone else str(read([x])).removesuffix(WORD_END)
+        for x, alone in zip(pieces, special, strict=True)
+    ]
     position = 0
     while position < len(texts):
         stop = position + 1
@@ -260,6 +268,6 @@ def _token_name(piece: str, first: bool) -> str:
 def _decoded(tokenizer: Any, pieces: Sequence[str], special: bool) -> str:
     if special:
         return pieces[0]
-    text = str(tokenizer.convert_tokens_to_string(list(pieces)))
+    text = str(tokenizer.convert_tokens_to_string(list(pieces))).removesuffix(WORD_END)
     shown = text.strip() or _blank_name(text, pieces[0])
     return shown.removeprefix(CONTINUATION) or pieces[0] if len(pieces) == 1 else shown

@@ -13,6 +13,7 @@ import numpy as np
 
 from regard.display import TextDisplay
 from regard.experiments.selection import check_number
+from regard.text.english import is_content
 from regard.text.words import to_words
 from regard.typing import Array
 
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
 MIN_WEIGHT = 0.25
 SHARE_OF_ROW = 0.5
 SHARE_OF_COLUMN = 0.8
+# A word of the sentence to which no word of the translation gives this weight is not in it.
+LEFT_OUT_BELOW = 0.2
 
 
 class Pair(NamedTuple):
@@ -73,12 +76,26 @@ class Alignment(TextDisplay):
         order = np.argsort(-weights_k, kind="stable").tolist()
         return [k for k in order if weights_k[k] >= enough_k[k] and self.sources[k] != "(end)"]
 
+    def left_out(self) -> tuple[str, ...]:
+        """Phrases of the sentence with two content words or more that nothing looks back at.
+
+        A single word is often left out with reason, as in *go ahead and eat*: *mangeons*.
+        """
+        runs: list[list[int]] = [[]]
+        for k in (k for k, word in enumerate(self.sources) if is_content(word)):
+            if self.weights_qk[:, k].max() < LEFT_OUT_BELOW:
+                runs[-1].append(k)
+            else:
+                runs.append([])
+        return tuple(" ".join(self.sources[x[0] : x[-1] + 1]) for x in runs if len(x) > 1)
+
 
 def align(reading: Reading) -> Alignment:
     """Average the heads that align best, as taught or measured; else a whole late layer."""
     heads = alignment_heads(reading)
-    weights_lhqk = reading._weights["cross", "tokens"]
-    mean_qk = np.mean([weights_lhqk[layer, head] for layer, head in heads], axis=0)
+    calls = reading.decoded.cross_calls
+    weights = [calls[layer].weights()[0, head].astype(np.float64) for layer, head in heads]
+    mean_qk = np.mean(weights, axis=0)
     by_words_qk = to_words(mean_qk, reading.target, reading.source)[1:]
     return Alignment(reading.translation_words, reading.words, by_words_qk, heads)
 

@@ -47,12 +47,12 @@ def model_folder(folder: str | Path) -> Path:
 
 @suggest_keywords
 def load_model(folder: str | Path | None = None) -> Transformer:
-    """The shipped English-French model, or one that ``regard train`` made.
+    """The shipped English-French model, or one that model/train made.
 
     Parameters
     ----------
     folder : str or Path, optional
-        The folder of a model, or the one that was given to ``regard train --out``.
+        The folder of a model, or the one that was given to ``python -m train --out``.
 
     Raises
     ------
@@ -63,7 +63,7 @@ def load_model(folder: str | Path | None = None) -> Transformer:
     if folder is None and not (path / PARAMETERS).is_file():
         raise FileError(
             "this install of regard has no parameters of the shipped model: install a release of "
-            "regard, or give load_model the folder of a model that `regard train` wrote."
+            "regard, or give load_model the folder of a model that model/train wrote."
         )
     description = load_description(path)
     config = _config(description, path / DESCRIPTION)
@@ -197,7 +197,7 @@ def load_description(folder: Path) -> dict[str, Any]:
     path = folder / DESCRIPTION
     if not path.is_file():
         other = folder.suffix.lower() == ".gguf" or (folder / "config.json").is_file()
-        advice = "train one with `regard train`"
+        advice = "train one with model/train of the repository"
         if other:
             advice = f"show another kind of model with `regard watch {folder} TEXT`"
         raise FileError(
@@ -278,7 +278,7 @@ def _config(description: Mapping[str, Any], path: Path) -> Config:
 
 def _broken_description(path: Path, reason: str) -> FileError:
     return FileError(
-        f"{path} must be a description that `regard train` writes, and cannot be read as one "
+        f"{path} must be a description that model/train writes, and cannot be read as one "
         f"({reason}): copy or export the model again."
     )
 

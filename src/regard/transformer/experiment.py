@@ -313,6 +313,10 @@ class ReadingAdapter:
     def logits(self, run: Reading) -> Array:
         return times(run.decoded.x_bte, run.model.embedding_ve.T)
 
+    def default_position(self, before: Reading, after: Reading, sentence: int) -> int | None:
+        """None: the last of either."""
+        return None
+
     def next_probabilities(
         self, run: Reading, sentence: int, position: int | None
     ) -> NDArray[np.float64]:

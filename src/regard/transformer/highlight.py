@@ -13,7 +13,13 @@ import numpy as np
 from regard.display import percent
 from regard.errors import ArgumentError
 from regard.heads.links import Link, WordLinks, word_position
-from regard.text.english import POSSESSIVES, PRONOUNS, content_before, is_content
+from regard.text.english import (
+    DETERMINERS,
+    POSSESSIVES,
+    PRONOUNS,
+    content_before,
+    is_content,
+)
 from regard.transformer.accuracy import SURE, right_percent
 from regard.transformer.roles import HeadRoles
 from regard.typing import Array
@@ -32,6 +38,9 @@ _DETERMINERS = {
 _BEFORE_VOWEL = ("mon", "ton", "son")  # of a masculine noun, and of a feminine one with a vowel
 
 UNUSUAL_REASON = "the weight that most exceeds what its head usually gives to that place"
+NOUN_REASON = "the farthest determiner that looks at its noun, in a head that is named for this"
+NOUN_ROLE = "looks from a determiner to its noun"
+MIN_NOUN_WEIGHT = 0.7  # below this a head does not do here what it is named for
 MIN_SHOWN_WEIGHT = 0.005  # a smaller share would be shown as 0 %
 
 
@@ -169,7 +178,34 @@ def highlight(
         link = _largest_link(reading, (layer, head), query)
         told = reliability(reading.model.roles, link, reading.words)
         return Highlight(link, _others(reading, link), "the head you asked for", **told)
-    return _unusual_link(reading, query, layer, head)
+    named = _determiner_link(reading) if query is None and layer is None else None
+    return named or _unusual_link(reading, query, layer, head)
+
+
+def _determiner_link(reading: Reading) -> Highlight | None:
+    """A determiner on its noun, in a head that is named for this; None where there is none.
+
+    The noun is where the heads of that name look together: one of them alone may be wrong. The
+    farthest noun comes first, then the largest weight.
+    """
+    words, roles = reading.words, reading.model.roles.heads("encoder")
+    heads = [head for head, role in roles.items() if role.name == NOUN_ROLE]
+    if not heads:
+        return None
+    weights_nqk = np.stack([reading._weights["encoder", "words"][head] for head in heads])
+    found = []
+    for query in [at for at, word in enumerate(words) if word.lower() in DETERMINERS]:
+        later = [at for at in range(query + 1, len(words)) if is_content(words[at])]
+        noun = max(later, key=lambda at: weights_nqk[:, query, at].sum(), default=query)
+        best = int(weights_nqk[:, query, noun].argmax())
+        weight = float(weights_nqk[best, query, noun])
+        if later and weight >= MIN_NOUN_WEIGHT:
+            found.append((noun - query, weight, heads[best], query))
+    if not found:
+        return None
+    *_, head, query = max(found)
+    link = _largest_link(reading, head, query)
+    return Highlight(link, _others(reading, link), NOUN_REASON)
 
 
 def surest(weights_lhk: Array, nouns: list[int], heads: tuple[tuple[int, int], ...]) -> int:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
+import re
 import unicodedata
 from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
 
 from regard.display import percent
 from regard.text.english import foreign_words
@@ -14,8 +16,14 @@ from regard.text.words import TokenizedText
 from regard.transformer.model import Transformer
 from regard.transformer.translation import ENGLISH, Translation, readable, source_text
 
+if TYPE_CHECKING:
+    from regard.transformer.reading import Reading
+
 DOUBTFUL_SCORE = -0.5  # mean log-probability of a token below which a translation is often wrong
 MAX_LISTED = 5
+LONG_SENTENCE = 40  # words; training has hardly any of more, and of these a part is often left out
+_NEGATED_TWICE = re.compile(r"\bnot un(?!der|til|less|i)\w{3,}", re.IGNORECASE)
+_FRENCH_NEGATION = re.compile(r"\b(?:ne|pas|non|ni|sans|aucune?|jamais|rien)\b|\bn'", re.IGNORECASE)
 
 
 def notes(model: Transformer, translated: Translation, source: TokenizedText) -> tuple[str, ...]:
@@ -90,6 +98,29 @@ def _on_the_translation(translated: Translation, source: TokenizedText) -> Itera
             "The model does not believe this translation itself: it gave its pieces a probability "
             f"of {percent(math.exp(translated.score))} on average, and below "
             f"{percent(math.exp(DOUBTFUL_SCORE))} a translation is often wrong."
+        )
+
+
+def left_out(reading: Reading) -> Iterator[str]:
+    """What the French seems not to say, by the alignment of a model of English that has one."""
+    model, words = reading.model, [x for x in reading.words[:-1] if x[0].isalnum()]
+    if model.about.get("source") != ENGLISH or foreign_words(reading.words):
+        return
+    if len(words) > LONG_SENTENCE:
+        yield (
+            f"This sentence has {len(words)} words: of more than {LONG_SENTENCE} the model often "
+            "leaves a part out. Give it in shorter sentences."
+        )
+    twice = _NEGATED_TWICE.search(reading.sentence)
+    if twice and not _FRENCH_NEGATION.search(reading.translation):
+        yield f"The translation has no negation for '{twice[0]}': it may say the opposite."
+    if not model.roles.alignment_heads or not reading.translation_words:
+        return
+    phrases = reading.alignment.left_out()
+    if phrases:
+        yield (
+            f"No French word looks back at {_listed(phrases)}: the translation seems to leave "
+            f"{'it' if len(phrases) == 1 else 'them'} out."
         )
 
 

@@ -27,7 +27,7 @@ from regard.transformer.highlight import Highlight, find_links, highlight, word_
 from regard.transformer.intervention import Intervention, in_turn
 from regard.transformer.layers import Attention
 from regard.transformer.model import AttentionCall, Decoded, Encoded, Transformer
-from regard.transformer.notes import notes
+from regard.transformer.notes import left_out, notes
 from regard.transformer.search import OnStep, Search, encode_sources, search_encoded
 from regard.transformer.translation import Translation, run_batches, translate_one
 from regard.typing import Array
@@ -524,7 +524,7 @@ def _reading(
     """One pass of the decoders over the translation, on the encoder's run that it came from."""
     given = (START, *translated.tokens)
     source = tokenized_text(model.tokenizer, translated.source)
-    return Reading(
+    reading = Reading(
         translated=translated,
         source=source,
         target=tokenized_text(model.tokenizer, given, elisions=True),
@@ -538,3 +538,5 @@ def _reading(
         beams=beams,
         intervention=intervention,
     )
+    also = tuple(left_out(reading))
+    return replace(reading, notes=(*reading.notes, *also)) if also else reading

@@ -13,9 +13,9 @@ import sentencepiece
 
 from regard.text.tokens import MARKS, SPACE
 from regard.text.words import split_words
-from regard.train.data import AT_END, TAGS, EncodedPairs, Ragged
-from regard.train.recipe import TAUGHT_PARTS
 from regard.transformer.config import PAD, START
+from train.data import AT_END, TAGS, EncodedPairs, Ragged
+from train.recipe import TAUGHT_PARTS
 
 _PAIRS_PER_GROUP = 512  # pairs that are packed together
 

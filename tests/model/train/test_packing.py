@@ -7,7 +7,8 @@ pytest.importorskip("sentencepiece", reason="tokens need SentencePiece")
 pytest.importorskip("torch", reason="training needs PyTorch: pip install 'regard[train]'")
 
 from regard.text.words import split_words
-from regard.train.data import (
+from regard.transformer.config import END, PAD, START
+from train.data import (
     AT_END,
     EncodedPairs,
     Ragged,
@@ -18,8 +19,8 @@ from regard.train.data import (
     tagged,
     without_links,
 )
-from regard.train.dataset import find_splits, split_pieces
-from regard.train.packing import (
+from train.dataset import find_splits, split_pieces
+from train.packing import (
     BatchShape,
     Epoch,
     epochs,
@@ -28,8 +29,7 @@ from regard.train.packing import (
     word_numbers,
     word_table,
 )
-from regard.train.recipe import TAUGHT_PARTS
-from regard.transformer.config import END, PAD, START
+from train.recipe import TAUGHT_PARTS
 
 SHAPE = BatchShape(rows=4, source=24, target=30)
 

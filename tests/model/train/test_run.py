@@ -12,7 +12,9 @@ pytest.importorskip("sacrebleu", reason="BLEU needs sacrebleu: pip install 'rega
 import torch
 
 from regard.errors import ArgumentError
-from regard.train.data import (
+from regard.transformer.checkpoint import load_parameters
+from regard.transformer.config import Config, random_parameters
+from train.data import (
     MarkedPair,
     WordLink,
     learn_tokens,
@@ -21,11 +23,11 @@ from regard.train.data import (
     read_pairs,
     write_marked,
 )
-from regard.train.dataset import find_splits, gather
-from regard.train.loop import DivergedError, RoundHooks, RoundText, train_round
-from regard.train.model import to_torch
-from regard.train.packing import word_table
-from regard.train.recipe import (
+from train.dataset import find_splits, gather
+from train.loop import DivergedError, RoundHooks, RoundText, train_round
+from train.model import to_torch
+from train.packing import word_table
+from train.recipe import (
     NO_ALTERATIONS,
     Corpus,
     Hyperparameters,
@@ -37,10 +39,8 @@ from regard.train.recipe import (
     plain_rounds,
     read_recipe,
 )
-from regard.train.run import train_model
-from regard.train.step import finished
-from regard.transformer.checkpoint import load_parameters
-from regard.transformer.config import Config, random_parameters
+from train.run import train_model
+from train.step import finished
 
 SIZES = Config(vocabulary=400, layers=2, heads=4, width=64, feed_forward_width=128)
 HABITS = Hyperparameters(
@@ -381,14 +381,14 @@ def test_a_round_can_train_the_taught_heads_alone(toy, tmp_path):
         (
             (
                 'made = "alignment"',
-                'made = "regard.train.data:pairs_of_socks", links = "alignment"',
+                'made = "train.data:pairs_of_socks", links = "alignment"',
             ),
-            "made = 'regard.train.data:pairs_of_socks' must name a function of regard.train.data, "
+            "made = 'train.data:pairs_of_socks' must name a function of train.data, "
             "got nothing of that name.",
         ),
         (
-            ('made = "alignment"', 'made = "regard.train.data:AT_END", links = "alignment"'),
-            "made = 'regard.train.data:AT_END' must name a function of regard.train.data, got -1.",
+            ('made = "alignment"', 'made = "train.data:AT_END", links = "alignment"'),
+            "made = 'train.data:AT_END' must name a function of train.data, got -1.",
         ),
         (
             ("tokens_per_batch = 2048", "target_width = 64"),

@@ -8,11 +8,11 @@ pytest.importorskip("torch", reason="training needs PyTorch: pip install 'regard
 import torch
 
 from regard.text.tokens import WordTokenizer
-from regard.train.decoding import TorchStepDecoder, beam_search
-from regard.train.model import logits, to_torch
 from regard.transformer.config import END, PAD, Config, random_parameters
 from regard.transformer.model import Transformer
 from regard.transformer.search import Search
+from train.decoding import TorchStepDecoder, beam_search
+from train.model import logits, to_torch
 
 CONFIG = Config(vocabulary=30, layers=2, heads=2, width=16, feed_forward_width=24)
 PARAMETERS = random_parameters(CONFIG, seed=3)

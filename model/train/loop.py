@@ -16,9 +16,10 @@ import torch
 from torch import Tensor
 
 from regard.errors import RegardError
-from regard.train.data import EncodedPairs, Ragged
-from regard.train.dataset import Dataset, Splits, split_pieces
-from regard.train.model import (
+from regard.transformer.config import Config
+from train.data import EncodedPairs, Ragged
+from train.dataset import Dataset, Splits, split_pieces
+from train.model import (
     PackedMode,
     PackedTensors,
     SideTensors,
@@ -26,7 +27,7 @@ from regard.train.model import (
     attention_kernel,
     packed_loss,
 )
-from regard.train.packing import (
+from train.packing import (
     BatchShape,
     Epoch,
     PackedBatch,
@@ -35,7 +36,7 @@ from regard.train.packing import (
     epochs,
     token_links,
 )
-from regard.train.recipe import (
+from train.recipe import (
     Hyperparameters,
     Point,
     Progress,
@@ -45,7 +46,7 @@ from regard.train.recipe import (
     no_progress,
     share_done,
 )
-from regard.train.step import (
+from train.step import (
     DeviceBatch,
     State,
     add_to_average,
@@ -58,7 +59,6 @@ from regard.train.step import (
     to_device,
     train_only,
 )
-from regard.transformer.config import Config
 
 _BATCHES_AHEAD = 3
 

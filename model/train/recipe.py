@@ -16,8 +16,8 @@ from typing import Any
 import torch
 
 from regard.errors import ArgumentError, FileError, RegardError
-from regard.train.data import read_pairs, read_sentences
 from regard.transformer.config import Config
+from train.data import read_pairs, read_sentences
 
 ATTENTION_KERNELS = ("efficient", "cudnn", "plain")
 # Attention whose heads can be taught. Queries of the encoder are words of the source, those of

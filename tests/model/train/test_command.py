@@ -1,4 +1,4 @@
-"""regard train, as it is called."""
+"""The command `python -m train`, as it is called."""
 
 import gzip
 
@@ -10,19 +10,19 @@ pytest.importorskip("sacrebleu", reason="BLEU needs sacrebleu: pip install 'rega
 
 import torch
 
-from regard.cli import app_for
-from regard.train.data import read_marked
-from regard.train.loop import DivergedError
-from regard.train.recipe import TrainingJob
-from regard.train.run import finish
 from regard.transformer import load_model, read
+from train.__main__ import app
+from train.data import read_marked
+from train.loop import DivergedError
+from train.recipe import TrainingJob
+from train.run import finish
 
 
 def test_the_command_trains_a_model_and_says_where_it_is(toy, tmp_path):
     train, out, valid = toy[0], tmp_path / "out", tmp_path / "valid.tsv"
     valid.write_text("The big dog.\tLe chien grand.\n", encoding="utf-8")
-    command = ["train", str(train), "--out", str(out), "--valid", str(valid), "--steps", "3"]
-    result = CliRunner().invoke(app_for("train"), [*command, "--size", "tiny", "--device", "cpu"])
+    command = [str(train), "--out", str(out), "--valid", str(valid), "--steps", "3"]
+    result = CliRunner().invoke(app(), [*command, "--size", "tiny", "--device", "cpu"])
     assert result.exit_code == 0, result.output
     assert f"The model is in {out / 'model'}." in result.output.replace("\n", "")
     assert "int8: BLEU" in result.output
@@ -30,7 +30,7 @@ def test_the_command_trains_a_model_and_says_where_it_is(toy, tmp_path):
 
 
 GENERATOR = """
-from regard.train.data import MarkedPair, WordLink
+from train.data import MarkedPair, WordLink
 
 def pairs(request):
     for number in range(request.sentences):
@@ -69,14 +69,14 @@ def test_prepare_stops_before_training(toy, tmp_path):
     )
     (tmp_path / "toy_generator.py").write_text(GENERATOR, encoding="utf-8")
     out = tmp_path / "out"
-    command = ["train", str(tmp_path / "recipe.toml"), "--out", str(out), "--device", "cpu"]
-    result = CliRunner().invoke(app_for("train"), [*command, "--prepare"])
+    command = [str(tmp_path / "recipe.toml"), "--out", str(out), "--device", "cpu"]
+    result = CliRunner().invoke(app(), [*command, "--prepare"])
     assert result.exit_code == 0, result.output
     made = {"tokens.model", "alignment-train.tsv", "toy_generator-pairs.tsv"}
     assert {path.name for path in out.iterdir()} == made
     assert len(read_marked(out / "toy_generator-pairs.tsv")) == 40
     before = {name: (out / name).stat().st_mtime_ns for name in made}
-    result = CliRunner().invoke(app_for("train"), [*command, "--seed", "7"])
+    result = CliRunner().invoke(app(), [*command, "--seed", "7"])
     assert result.exit_code == 0, result.output
     assert before == {name: (out / name).stat().st_mtime_ns for name in made}
     assert load_model(out).about["seed"] == 7
@@ -92,7 +92,7 @@ def refused(tmp_path, content, *options, name="train.tsv"):
     command = [str(path), "--out", str(tmp_path / "out"), "--steps", "1", "--size", "tiny"]
     given = [x.format(tmp=tmp_path) for x in options]
     device = [] if "--device" in given else ["--device", "cpu"]
-    result = CliRunner().invoke(app_for("train"), ["train", *command, *given, *device])
+    result = CliRunner().invoke(app(), [*command, *given, *device])
     assert not (tmp_path / "out").exists()
     return error_of(result).replace(str(tmp_path), "TMP")
 
@@ -193,8 +193,8 @@ def test_a_file_is_no_folder_to_write_to(tmp_path):
 def trained(tmp_path, text, *options):
     path = tmp_path / "train.tsv"
     path.write_bytes(text)
-    command = ["train", str(path), "--out", str(tmp_path / "out"), "--steps", "1", *options]
-    return CliRunner().invoke(app_for("train"), [*command, "--size", "tiny", "--device", "cpu"])
+    command = [str(path), "--out", str(tmp_path / "out"), "--steps", "1", *options]
+    return CliRunner().invoke(app(), [*command, "--size", "tiny", "--device", "cpu"])
 
 
 def test_lines_that_are_all_too_long_are_refused(tmp_path):

@@ -5,7 +5,7 @@ import itertools
 import numpy as np
 import pytest
 
-from regard.train.aligner import (
+from train.aligner import (
     MAX_WORDS,
     AlignerSettings,
     Posteriors,
@@ -15,7 +15,7 @@ from regard.train.aligner import (
     lexical_posteriors,
     markov_posteriors,
 )
-from regard.train.data import AT_END, WordLink
+from train.data import AT_END, WordLink
 
 WORDS = 30
 ENGLISH = [f"{a}{b}n" for a in "bcdfgh" for b in ("al", "el", "il", "ol", "ul")]

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from regard.text.words import split_words
-from regard.train.data import AT_END, MarkedPair, Pair, WordLink
+from train.data import AT_END, MarkedPair, Pair, WordLink
 
 NO_WORD_PRIOR = 0.1  # prior share of words that come from no word of the other sentence
 SAME_SPELLING_FACTOR = 50.0  # words written alike are this much likelier to be linked at first

@@ -21,9 +21,9 @@ from torch import Tensor
 
 from regard.atomic_write import replacing
 from regard.errors import FileError
-from regard.train.model import PackedMode, PackedTensors, Tensors, packed_loss
-from regard.train.recipe import Hyperparameters, Point, TaughtHead
 from regard.transformer.config import Config
+from train.model import PackedMode, PackedTensors, Tensors, packed_loss
+from train.recipe import Hyperparameters, Point, TaughtHead
 
 _WARM_UP_STEPS = 3  # steps before the capture, in which libraries allocate what they need
 

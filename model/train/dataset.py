@@ -13,7 +13,7 @@ import numpy as np
 import sentencepiece
 
 from regard.errors import ArgumentError, FileError
-from regard.train.data import (
+from train.data import (
     SYMBOLS,
     EncodedPairs,
     Pair,
@@ -29,7 +29,7 @@ from regard.train.data import (
     tagged,
     without_links,
 )
-from regard.train.recipe import TAUGHT_PARTS, Alterations, Corpus, Hyperparameters, Round
+from train.recipe import TAUGHT_PARTS, Alterations, Corpus, Hyperparameters, Round
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,8 @@ pytest.importorskip("sacrebleu", reason="BLEU needs sacrebleu: pip install 'rega
 
 from regard.errors import ArgumentError, FileError
 from regard.text.tokens import normalise
-from regard.train.data import (
+from regard.transformer.config import END
+from train.data import (
     AT_END,
     PUNCTUATION,
     MarkedPair,
@@ -29,17 +30,16 @@ from regard.train.data import (
     write_marked,
     write_pairs,
 )
-from regard.train.dataset import (
+from train.dataset import (
     Dataset,
     alter,
     find_splits,
     gather,
     split_pieces,
 )
-from regard.train.made import sensible
-from regard.train.recipe import NO_ALTERATIONS, Alterations, Corpus, Hyperparameters, Round
-from regard.train.run import group, scores
-from regard.transformer.config import END
+from train.made import sensible
+from train.recipe import NO_ALTERATIONS, Alterations, Corpus, Hyperparameters, Round
+from train.run import group, scores
 
 
 @pytest.fixture(scope="module")

@@ -7,12 +7,12 @@ import pytest
 pytest.importorskip("torch", reason="needs PyTorch: pip install 'regard[train]'")
 
 from regard.errors import ArgumentError
-from regard.train import made
-from regard.train.data import load_tokens, read_marked, write_pairs
-from regard.train.dataset import gather
-from regard.train.recipe import TrainingJob, read_recipe
 from regard.transformer.checkpoint import SHIPPED, TOKENS
 from regard.transformer.config import PAD
+from train import made
+from train.data import load_tokens, read_marked, write_pairs
+from train.dataset import gather
+from train.recipe import TrainingJob, read_recipe
 
 
 @pytest.mark.parametrize(("most", "linked"), [(100, 14), (7, 7)])
@@ -34,7 +34,7 @@ def test_pairs_are_aligned_up_to_a_number_drawn_evenly(tmp_path, monkeypatch, mo
 
 
 GENERATOR = """
-from regard.train.data import MarkedPair, WordLink
+from train.data import MarkedPair, WordLink
 
 def sources(request):
     return [MarkedPair(x, "-", (WordLink(1, 0, 0),)) for x in request.sources()]

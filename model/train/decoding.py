@@ -11,19 +11,6 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from regard.train.data import Ragged, encode, tagged
-from regard.train.model import (
-    RunMode,
-    Tensors,
-    embed,
-    feed_forward,
-    norm,
-    part,
-    run_encoder,
-    source_mask,
-    split_heads,
-    times,
-)
 from regard.transformer.config import PAD, Config
 from regard.transformer.decoding import Numbers
 from regard.transformer.search import (
@@ -35,6 +22,19 @@ from regard.transformer.search import (
     run_search,
 )
 from regard.typing import Array
+from train.data import Ragged, encode, tagged
+from train.model import (
+    RunMode,
+    Tensors,
+    embed,
+    feed_forward,
+    norm,
+    part,
+    run_encoder,
+    source_mask,
+    split_heads,
+    times,
+)
 
 
 @dataclass(frozen=True)

@@ -18,8 +18,8 @@ import torch.nn.functional as F
 from torch import Tensor
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
-from regard.train.recipe import TaughtHead
 from regard.transformer.config import NORM_EPSILON, PAD, Config, positions
+from train.recipe import TaughtHead
 
 Tensors = dict[str, Tensor]
 

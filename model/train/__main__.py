@@ -1,4 +1,7 @@
-"""regard train: pairs of sentences in, a translating transformer out."""
+"""Training as a command: pairs of sentences in, a translating transformer out.
+
+cd model && python -m train pairs.tsv --out mine --minutes 10
+"""
 
 from __future__ import annotations
 
@@ -9,13 +12,14 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from regard.cli.guard import guarded
 from regard.cli.io import check_bounds, check_output_folder
 from regard.errors import ArgumentError
 
 if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
 
-    from regard.train.recipe import Point, Round, TrainingJob
+    from train.recipe import Point, Round, TrainingJob
 
 
 class Size(StrEnum):
@@ -64,7 +68,7 @@ def train(
     check_bounds("--steps", steps, 0)
     from dataclasses import replace
 
-    from regard.train.recipe import (
+    from train.recipe import (
         SIZES,
         Hyperparameters,
         Round,
@@ -73,8 +77,8 @@ def train(
         plain_rounds,
         read_recipe,
     )
-    from regard.train.run import best_device
-    from regard.train.run import prepare as make_prepared
+    from train.run import best_device
+    from train.run import prepare as make_prepared
 
     if files[0].suffix == ".toml":
         job = read_recipe(files[0], out)
@@ -105,7 +109,7 @@ def _follow(job: TrainingJob) -> None:
 
     from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
-    from regard.train.run import train_model
+    from train.run import train_model
 
     with Progress(
         TextColumn("{task.description}"),
@@ -150,3 +154,22 @@ def describe_point(point: Point) -> str:
     if "bleu" in point:
         shown.append(f"BLEU {point['bleu']:.1f}")
     return "  ".join(shown)
+
+
+def app() -> typer.Typer:
+    """The command as typer runs it."""
+    made = typer.Typer(pretty_exceptions_enable=False, rich_markup_mode=None, add_completion=False)
+    made.command()(guarded(train))
+    return made
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Train as the arguments say; a failure is one sentence and status 2."""
+    command = guarded(app())
+    raise SystemExit(
+        command(args=arguments, prog_name="python -m train", standalone_mode=False) or 0
+    )
+
+
+if __name__ == "__main__":
+    main()

@@ -10,9 +10,10 @@ pytest.importorskip("torch", reason="training needs PyTorch: pip install 'regard
 import torch
 import torch.nn.functional as F
 
-from regard.train.data import EncodedPairs, Ragged, concatenate, no_links, no_targets, ragged
-from regard.train.loop import empty_batch, on_device
-from regard.train.model import (
+from regard.transformer.config import END, PAD, START, Config, random_parameters
+from train.data import EncodedPairs, Ragged, concatenate, no_links, no_targets, ragged
+from train.loop import empty_batch, on_device
+from train.model import (
     AttentionMode,
     PackedMode,
     RunMode,
@@ -27,9 +28,8 @@ from regard.train.model import (
     to_torch,
     token_loss,
 )
-from regard.train.packing import BatchShape, Epoch, pack
-from regard.train.recipe import TaughtHead
-from regard.transformer.config import END, PAD, START, Config, random_parameters
+from train.packing import BatchShape, Epoch, pack
+from train.recipe import TaughtHead
 
 CONFIG = Config(vocabulary=30, layers=2, heads=2, width=16, feed_forward_width=24)
 HEADS = (TaughtHead("encoder", 1, 0, "pronouns"), TaughtHead("cross", 0, 1, "alignment"))

@@ -9,8 +9,8 @@ from pathlib import Path
 import numpy as np
 
 from regard.errors import ArgumentError
-from regard.train.aligner import align
-from regard.train.data import (
+from train.aligner import align
+from train.data import (
     MarkedPair,
     Pair,
     read_pairs,
@@ -18,8 +18,8 @@ from regard.train.data import (
     write_marked,
     write_pairs,
 )
-from regard.train.decoding import Translator
-from regard.train.recipe import ALIGNMENT, Corpus, Round, TrainingJob, is_generator, load_generator
+from train.decoding import Translator
+from train.recipe import ALIGNMENT, Corpus, Round, TrainingJob, is_generator, load_generator
 
 # Enough to teach a head by, aligned in a minute of one core.
 MAX_ALIGNED_PAIRS = 240_000

@@ -17,7 +17,10 @@ import sentencepiece
 import torch
 
 from regard.atomic_write import write_bytes, write_text
-from regard.train.data import (
+from regard.transformer.checkpoint import EXPORT, TOKENS, load_parameters, save_model
+from regard.transformer.config import Config, Parameters, random_parameters
+from regard.transformer.search import Search
+from train.data import (
     Pair,
     fingerprint,
     learn_tokens,
@@ -26,9 +29,9 @@ from regard.train.data import (
     read_sentences,
     sources_and_targets,
 )
-from regard.train.dataset import find_splits, gather
-from regard.train.decoding import Translator, beam_search, fast_copy
-from regard.train.loop import (
+from train.dataset import find_splits, gather
+from train.decoding import Translator, beam_search, fast_copy
+from train.loop import (
     DivergedError,
     RoundHooks,
     RoundText,
@@ -36,14 +39,11 @@ from regard.train.loop import (
     no_validation,
     train_round,
 )
-from regard.train.made import make_marked, make_translations
-from regard.train.model import Tensors, to_numpy, to_torch
-from regard.train.packing import word_table
-from regard.train.recipe import Point, Round, TrainingJob, check_job
-from regard.train.step import finished
-from regard.transformer.checkpoint import EXPORT, TOKENS, load_parameters, save_model
-from regard.transformer.config import Config, Parameters, random_parameters
-from regard.transformer.search import Search
+from train.made import make_marked, make_translations
+from train.model import Tensors, to_numpy, to_torch
+from train.packing import word_table
+from train.recipe import Point, Round, TrainingJob, check_job
+from train.step import finished
 
 
 @dataclass(frozen=True)
