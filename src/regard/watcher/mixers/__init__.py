@@ -1,0 +1,1 @@
+"""Layers that mix positions without a softmax: their exact weights, from the layers themselves."""
