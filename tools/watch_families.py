@@ -6,8 +6,9 @@
     python tools/watch_families.py --compare docs/watch_families.md  # fails if a verdict changed
 
 Each type is built from its config with small sizes and random parameters and run with and without
-``watch``, on more tokens than its window, chunk or index has, and token by token with a cache where
-it takes one; the recorded weights are compared with the model's own ``output_attentions``.
+``watch``, on more tokens than its window, chunk or index has, with padding on the left, and with a
+cache where it takes one, one and two tokens at a time. The recorded weights are compared with the
+model's own ``output_attentions``, the facts of a cached text with those of the text at once.
 """
 
 import argparse
@@ -36,6 +37,8 @@ from regard.errors import RegardError
 
 SECONDS = 30
 TOKENS, CACHED_STEPS = 40, 3  # beyond every window, chunk and budget of SMALL
+PADDING = 7  # tokens on the left of the first sentence
+SAME_ENTROPY = 1e-3  # nats: another kernel's rounding of weights is far below, another key above
 MOST_PARAMETERS = 30_000_000
 SMALL = {
     "hidden_size": 32, "d_model": 32, "n_embd": 32, "dim": 32, "embed_dim": 32, "hidden_dim": 32,
@@ -253,7 +256,7 @@ def cached_output(model: Any, inputs: dict[str, torch.Tensor]) -> torch.Tensor |
     if set(inputs) != {"input_ids", "attention_mask"}:
         return None
     ids, outputs, cache = inputs["input_ids"], [], None
-    edges = [0, *range(TOKENS - CACHED_STEPS, TOKENS + 1)]
+    edges = [0, TOKENS - CACHED_STEPS, TOKENS - CACHED_STEPS + 1, TOKENS]  # one, then two
     torch.manual_seed(2)
     with torch.no_grad():
         for start, stop in pairwise(edges):
@@ -281,7 +284,44 @@ def with_cache(model: Any, inputs: dict[str, torch.Tensor]) -> str:
     assert output is not None
     if not torch.equal(output, expected) and not bool(expected.isnan().any()):
         return "; OTHER OUTPUT with a cache"
-    return "; with a cache too" if seen.runs == 1 else f"; with a cache {seen.runs} texts"
+    if seen.runs != 1:
+        return f"; with a cache {seen.runs} texts"
+    with regard.watch(model, map=64) as whole:
+        output_of(model, inputs | {"use_cache": False})
+    return f"; with a cache {facts_beside(seen, whole)}"
+
+
+def facts_beside(seen: Any, whole: Any) -> str:
+    """'too', or how the facts of a cached text differ from those of the text at once."""
+    worst = 0.0
+    for key in whole.names:
+        pair = [x.sentence(1)[key].entropy for x in (seen, whole)]
+        if pair[0].shape != pair[1].shape:
+            return f"OTHER ROWS, {pair[0].shape} of {pair[1].shape} in {key}"
+        worst = max(worst, float(np.abs(pair[0] - pair[1]).max()))
+    return "too" if worst < SAME_ENTROPY else f"OTHER FACTS, {worst:.2g} nats"
+
+
+def with_padding(model: Any, inputs: dict[str, torch.Tensor]) -> str:
+    """Whether padding on the left is cut off; nothing where the model takes none."""
+    if set(inputs) != {"input_ids", "attention_mask"}:
+        return ""
+    mask = inputs["attention_mask"].clone()
+    mask[0, :PADDING] = 0
+    padded = inputs | {"attention_mask": mask}
+    try:
+        expected = output_of(model, padded)
+    except Exception:
+        return ""
+    try:
+        with regard.watch(model, map=64) as seen:
+            output = output_of(model, padded)
+    except RegardError as error:
+        return f"; with padding refused: {_line(error)}"
+    if not torch.equal(output.nan_to_num(), expected.nan_to_num()):
+        return "; OTHER OUTPUT with padding"
+    rows = {seen.sentence(0)[key].queries for key in seen.names}
+    return "" if rows == {TOKENS - PADDING} else "; padding kept"
 
 
 def verdict_of(model_type: str) -> Verdict:
@@ -298,6 +338,8 @@ def verdict_of(model_type: str) -> Verdict:
         with time_limit():
             with regard.watch(model, map=64) as seen:
                 output = output_of(model, inputs)
+            if not seen.names:
+                return Verdict(model_type, path, "no attention", seen.advice)
             kind = type(seen._recorder.source).__name__
             path = "operators" if kind == "OperatorSource" else "interface"
             same = torch.equal(output, expected) or bool(expected.isnan().any())
@@ -305,8 +347,11 @@ def verdict_of(model_type: str) -> Verdict:
                 size = (output - expected).abs().max()
                 return Verdict(model_type, path, "other output", f"{size:.2g}")
             verdict, detail = compared(model, inputs, expected, seen)
-            cached = with_cache(model, inputs)
+            cached = with_cache(model, inputs) + with_padding(model, inputs)
             verdict = "other output" if "OTHER OUTPUT" in cached else verdict
+            verdict = (
+                "OTHER CACHE" if "OTHER FACTS" in cached or "OTHER ROWS" in cached else verdict
+            )
             return Verdict(model_type, path, verdict, detail + cached)
     except (RegardError, TooSlowError) as error:
         nothing = "no attention was seen" in str(error)

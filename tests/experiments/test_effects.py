@@ -32,7 +32,7 @@ def measured(word_reading):
 
 def test_effects_equal_an_independent_loop_in_torch(word_reading, measured, choice, one_torch):
     """Another library, another way to ablate: w_output without the rows of the head."""
-    from regard.train.model import logits, to_torch
+    from train.model import logits, to_torch
 
     source = one_torch.tensor([list(word_reading.translated.source)])
     given = one_torch.tensor([[START, *choice.prefix]])

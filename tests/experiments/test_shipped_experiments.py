@@ -5,10 +5,12 @@ The figures are those that the judge measured and stored beside the model (heads
 
 import math
 import random
+from pathlib import Path
 
 import numpy as np
 import pytest
 
+import regard
 from judge.frames import contrasts
 from judge.french_gender import gender, may_differ
 from judge.judge import pronoun_rows
@@ -93,3 +95,16 @@ def test_a_row_put_where_it_looked_already_changes_no_bit():
     after = reading.redirect(query, key, 3, 6, weight=weight).after
     assert after.translated == reading.translated
     np.testing.assert_array_equal(after.weights(part="cross"), reading.weights(part="cross"))
+
+
+def test_the_block_of_the_page_shows_changes_that_change_something():
+    """Its head is the one of these parameters: turning or patching it turns the French pronoun."""
+    page = (Path(__file__).parents[2] / "docs/experiments.md").read_text(encoding="utf-8")
+    first, *lines = page.split("```python\n")[1].split("\n```")[0].splitlines()
+    names = {"regard": regard}
+    exec(first, names)  # noqa: S102 (our own page)
+    for line in lines:
+        experiment = eval(line, names)  # noqa: S307
+        assert experiment.before.translation.endswith("qu'il avait faim")
+        if "redirect" in line or "patch" in line or "replace" in line:
+            assert "qu'elle" in experiment.after.translation, line

@@ -39,6 +39,8 @@ MANY = dict.fromkeys(UNIFORM, 20)
         ({"duplicate": 0.7, "itself": 0.5}, 0.2,
          "looks at the same token elsewhere: 70 % (evenly 10 %)"),
         ({}, 0.8, "rests on 'the' (token 4): 80 %"),
+        ({"first": 0.57, "induction": 0.34}, 0.57,
+         "rests on the first token: 57 % (evenly 10 %)"),  # three times the even share, not five
         ({}, 0.1, "mixes: 2.00 nats (evenly 3.00)"),
         ({"entropy": 2.9}, 0.1, "spreads its attention evenly: 2.90 nats (evenly 3.00)"),
         ({"entropy": 1.0}, 0.1, "picks a few tokens: 1.00 nats (evenly 3.00)"),
@@ -47,6 +49,17 @@ MANY = dict.fromkeys(UNIFORM, 20)
 def test_names_of_heads(measured, rests, name):
     position = 0 if "first" in measured else 4
     assert head_name(QUIET | measured, UNIFORM, MANY, Resting("the", position, rests)) == name
+
+
+@pytest.mark.parametrize(("position", "resting"), [(0, "first token"), (4, "'the'")])
+@pytest.mark.parametrize("rare", ["previous", "next", "duplicate", "induction"])
+def test_what_few_heads_do_names_a_head_that_rests_otherwise(rare, position, resting):
+    measured = QUIET | {"first": 0.57 if position == 0 else 0.05, rare: 0.34}
+    rests = Resting("the", position, 0.57)
+    name = head_name(measured, UNIFORM | {rare: 0.01}, MANY, rests)
+    assert name == f"{looks_at(rare)}: 34 % (evenly 1 %); {resting} 57 %"
+    few = head_name(measured | {rare: 0.19}, UNIFORM | {rare: 0.01}, MANY, rests)
+    assert few.startswith("rests on")
 
 
 def test_few_queries_name_no_head():

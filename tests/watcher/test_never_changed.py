@@ -10,7 +10,8 @@ from tests.helpers.model_families import FAMILIES, STEPS, VOCABULARY, batch, clo
 from transformers.generation import ContinuousBatchingConfig
 
 import regard
-from regard.errors import NotAskedError
+from regard.errors import BackendError, NotAskedError
+from regard.watcher.capture.recorder import Recorder
 
 SIZES = {"vocab_size": VOCABULARY, "hidden_size": 32, "num_hidden_layers": 2,
          "num_attention_heads": 4, "num_key_value_heads": 4, "intermediate_size": 48,
@@ -46,6 +47,10 @@ MODELS = {
     "gpt_neo": lambda: hf.GPTNeoForCausalLM(hf.GPTNeoConfig(
         **BY_HAND, hidden_size=16, num_layers=2, num_heads=4, max_position_embeddings=64,
         attention_types=[[["global", "local"], 1]], window_size=6)),
+}  # fmt: skip
+MINIMAX = {
+    "head_dim": 8, "num_local_experts": 2, "num_experts_per_tok": 1, "block_size": 4,
+    "layer_types": ["linear_attention", "full_attention"],
 }  # fmt: skip
 NEW = 12
 OPTIONS = {"max_new_tokens": NEW, "min_new_tokens": NEW, "do_sample": False}
@@ -177,7 +182,8 @@ def test_a_model_that_runs_on_another_thread_is_said(model):
         thread.start()
         thread.join()
     said = "the model ran on another thread, as it does with a streamer. Enter the block on the "
-    assert str(seen).startswith(f"Seen: nothing yet: {said}thread that calls the model.")
+    told = " ".join(str(seen).split())  # in lines as wide as the terminal
+    assert told.startswith(f"Seen: nothing yet: {said}thread that calls the model.")
     with pytest.raises(NotAskedError, match=said):
         seen[0]
 
@@ -218,3 +224,36 @@ def test_a_cache_of_a_window_between_recurrent_layers(more):
     visible = (seen[2].map > 0).sum(-1)
     rows = expected.shape[1] - 1
     np.testing.assert_array_equal(visible, [np.minimum(np.arange(rows) + 1, 6)] * 4)
+
+
+@pytest.mark.parametrize("attention", ["sdpa", "eager"])
+def test_a_cache_that_a_model_makes_no_mask_for_is_one_text(attention):
+    """MiniMax asks its layers of linear attention how long the cache is: none of them has one."""
+    torch.manual_seed(0)
+    model = hf.MiniMaxForCausalLM(hf.MiniMaxConfig(**SIZES | MINIMAX)).eval()
+    model.set_attn_implementation(attention)
+    ids = torch.arange(5, 11)[None]
+    expected = model.generate(ids, **OPTIONS)
+    with regard.watch(model) as seen:
+        assert torch.equal(model.generate(ids, **OPTIONS), expected)
+    with torch.no_grad(), regard.watch(model) as whole:
+        model(expected[:, :-1], use_cache=False)
+    assert (seen.runs, seen[1].queries) == (1, len(expected[0]) - 1)
+    close(seen[1].entropy, whole[1].entropy, STEPS)
+    close(seen[1].received, whole[1].received, STEPS)
+
+
+def test_an_error_of_recording_waits_for_the_end_of_the_block(monkeypatch):
+    """A program ends as it would have ended without regard; the block says what went wrong."""
+
+    def fail(*arguments, **options):
+        raise ValueError("could not broadcast")
+
+    model = torch.nn.TransformerEncoderLayer(8, 2, 16, batch_first=True).eval()
+    x = torch.randn(1, 5, 8)
+    with torch.no_grad():
+        expected = model(x)
+        monkeypatch.setattr(Recorder, "record", fail)
+        message = r"could not be recorded \(ValueError: could not broadcast\)"
+        with pytest.raises(BackendError, match=message), regard.watch(model):
+            assert torch.equal(model(x), expected)

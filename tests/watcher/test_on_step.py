@@ -64,6 +64,24 @@ def test_each_generated_token_is_a_step(llama):
         np.testing.assert_allclose(step.weights()[..., 0, :], expected, atol=4 * TOLERANCE)
 
 
+@pytest.mark.parametrize("attention", ["sdpa", "eager"])
+def test_a_static_cache_has_a_query_of_every_head_and_no_empty_keys(llama, attention):
+    """Models of transformers give heads that share a key to torch as queries of one."""
+    ids, shown = torch.arange(1, 9)[None], []
+    llama.set_attn_implementation(attention)
+    for options in ({}, {"cache_implementation": "static"}):
+        steps = []
+        with regard.watch(llama, on_step=steps.append):
+            llama.generate(ids, max_new_tokens=4, do_sample=False, **options)
+        shown.append([step[1] for step in steps])
+    llama.set_attn_implementation("sdpa")
+    assert [seen.entropy.shape for seen in shown[1]] == [(1, 4, 8), *3 * [(1, 4, 1)]]
+    for growing, static in zip(*shown, strict=True):
+        for fact in ("entropy", "received", "logsumexp"):
+            ours, expected = (getattr(x, fact) for x in (static, growing))
+            np.testing.assert_allclose(ours, expected, atol=8 * TOLERANCE)
+
+
 def test_nothing_is_kept_of_a_step():
     import gc
     import weakref

@@ -15,6 +15,7 @@ from regard.engine.call import blocks
 from regard.errors import ArgumentError, FileError, NotAskedError
 from regard.heads.names import MEASURES
 from regard.text.words import TokenizedText, tokenized_ids, word_starts
+from regard.view.terminal.watch import report_text
 from regard.watcher.capture.records import GrowingMap
 from regard.watcher.measures.links import only_position
 
@@ -292,6 +293,18 @@ def test_the_report_in_every_form(decoder, tmp_path):
     assert (tmp_path / "heads.csv").read_text(encoding="utf-8").count("\n") == 9
     assert set(MEASURES) <= set(table[0])
     assert max(len(line) for line in str(report).splitlines()) <= 80
+
+
+def test_a_long_report_begins_with_the_most_telling_heads(decoder):
+    report = decoder.report()
+    first = report.sorted("telling").rows[0]
+    assert (first.layer, first.head) != (0, 0)
+    lines = report_text(report, most=2).splitlines()
+    assert lines[1].startswith(f"decoder {first.layer}.{first.head} ")
+    assert any(x.startswith("... 6 more heads, by telling, the largest first;") for x in lines)
+    lines = report_text(report.sorted("layer"), most=2).splitlines()
+    assert lines[1].startswith("decoder 0.0 ")
+    assert any(x.startswith("... 6 more heads, by layer;") for x in lines)
 
 
 def test_the_summary_fits_eighty_columns(decoder, translator):

@@ -4,10 +4,11 @@ import numpy.testing as npt
 import pytest
 import torch
 import transformers as hf
-from tests.helpers.small_tokenizers import TEXT, byte_level, sentence_piece, word_piece
+from tests.helpers.small_tokenizers import TEXT, byte_level, clip, sentence_piece, word_piece
 
 import regard
 from regard.errors import ArgumentError
+from regard.text.words import tokenized_ids
 from regard.watcher import options
 
 
@@ -42,3 +43,14 @@ def test_query_and_key_are_kept_up_to_a_limit(model, monkeypatch):
             model(ids[:, :20])
         assert [bool(seen.run(0)[layer].parts) for layer in (0, 1)] == [kept, kept]
         assert seen[0].parts  # a shorter text of the same block has room
+
+
+def test_words_whose_ends_are_marked():
+    """Pieces of CLIP's tokenizer end in '</w>' where a word ends, and say nothing of its start."""
+    ids = clip()("a cat ran, cat")["input_ids"]
+    for given in (None, "a cat ran, cat"):
+        text = tokenized_ids(clip(), ids, len(ids), given)
+        assert text.words == ("<|startoftext|>", "a", "cat", "ran", ",", "cat", "<|endoftext|>")
+        assert text.tokens[2:7] == ("cat", "r", "+a", "+n", ",")
+        assert text.word_of_token == (0, 1, 2, 3, 3, 3, 4, 5, 6)
+        assert "".join(text.segments) == "a cat ran, cat"

@@ -441,10 +441,10 @@ def test_a_mask_of_another_size_is_refused():
         model(torch.arange(3, 9)[None], past_key_values=cache)
         cache.layers[0] = type(cache.layers[0])()
         with pytest.raises(BackendError) as error, regard.watch(model):
-            model(torch.tensor([[9]]), past_key_values=cache)
+            model(torch.tensor([[9, 10]]), past_key_values=cache)
     assert str(error.value) == (
-        "LlamaAttention attends with (queries, keys) = (1, 7), but its mask is for (1, "
-        "1): which keys it hides is not known, so watch shows nothing. Leave this layer out with "
+        "LlamaAttention attends with (queries, keys) = (2, 8), but its mask is for (2, "
+        "2): which keys it hides is not known, so watch shows nothing. Leave this layer out with "
         "layers=..., or watch one forward without a cache."
     )
 

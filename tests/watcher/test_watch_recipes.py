@@ -1,4 +1,4 @@
-"""The recipes of docs/watch.md, run as they stand there on a model built by hand."""
+"""The recipes of docs/watch-details.md, run as they stand there on a model built by hand."""
 
 import re
 from pathlib import Path
@@ -9,7 +9,7 @@ from tests.helpers.planted_model import planted_model, planted_tokenizer
 
 import regard
 
-PAGE = (Path(__file__).parents[2] / "docs" / "watch.md").read_text(encoding="utf-8")
+PAGE = (Path(__file__).parents[2] / "docs" / "watch-details.md").read_text(encoding="utf-8")
 RECIPES = (
     "While it runs",
     "Sinks, near and far",
@@ -53,6 +53,6 @@ def test_a_recipe_runs(heading, tmp_path, monkeypatch, capsys):
         "other": seen_of(OTHER), "haystack": "a river sang to old hills . boats slept in rain .",
         "watching": regard.watch(planted_model(), tokenizer=tokenizer),
     }  # fmt: skip
-    exec(compile(example(heading), "watch.md", "exec"), names)  # noqa: S102 (our own page)
+    exec(compile(example(heading), "watch-details.md", "exec"), names)  # noqa: S102 (our own page)
     printed = capsys.readouterr().out
     assert printed or "print(" not in example(heading)

@@ -324,16 +324,28 @@ def redirected(weights: Array, columns: Sequence[int] | NDArray[np.int64], weigh
     return np.where(total == share, weights, inside * share + outside * (1 - share))
 
 
+REGENERATE = (
+    "regenerate=True needs a watched text that the model wrote: call model.generate inside the "
+    "block, and change what was seen, as in seen.knock_out('dog', regenerate=True)."
+)
+
+
 class Changeable(Generic[Result]):
     """Methods that add a change: to a finished run, to an experiment, or to a block of ``watch``.
 
     Changes add up. A word is given as it is written, as 'the#2' where it occurs twice, by its
-    number from 0, or as (start, stop) in tokens. ``layer`` and ``head`` are numbers from 0, lists
-    of them, or None for all.
+    number from 0, as a phrase that stands there once, or as (start, stop) in tokens. ``layer`` and
+    ``head`` are numbers from 0, lists of them, or None for all. ``regenerate`` is for a watched
+    text that a model wrote: it writes again with the change, the likeliest token each time.
     """
 
     def knock_out(
-        self, *words: Word, layer: Numbers = None, head: Numbers = None, part: str | None = None
+        self,
+        *words: Word,
+        layer: Numbers = None,
+        head: Numbers = None,
+        part: str | None = None,
+        regenerate: bool = False,
     ) -> Result:
         """Hide words as keys: no head may look at them, or only those not selected.
 
@@ -352,7 +364,7 @@ class Changeable(Generic[Result]):
         """
         if not words:
             raise ArgumentError("knock_out needs at least one word, got none.")
-        run = self._changeable()
+        run = self._changeable(regenerate)
         return run._add(KnockOut(words, run._select(part, layer, head, hides_keys=True)))
 
     def redirect(
@@ -364,6 +376,7 @@ class Changeable(Generic[Result]):
         *,
         part: str | None = None,
         weight: float = 1.0,
+        regenerate: bool = False,
     ) -> Result:
         """Put the row of one word on another word, in one head or in several.
 
@@ -379,7 +392,7 @@ class Changeable(Generic[Result]):
         weight : float
             The weight on ``to``, from 0 to 1; the other weights of the row are scaled to the rest.
         """
-        run = self._changeable()
+        run = self._changeable(regenerate)
         return run._add(Redirect(word, to, run._select(part, layer, head), weight))
 
     def ablate(
@@ -390,6 +403,7 @@ class Changeable(Generic[Result]):
         part: str | None = None,
         to: str = "zero",
         over: Sequence[str] | None = None,
+        regenerate: bool = False,
     ) -> Result:
         """Overwrite what heads write: with zero, or with their mean over other texts.
 
@@ -404,7 +418,7 @@ class Changeable(Generic[Result]):
         over : sequence of str, optional
             Texts to take the mean over; a few dozen sentences of everyday English by default.
         """
-        run = self._changeable()
+        run = self._changeable(regenerate)
         heads = run._select(part, layer, head)
         if check_ablation(to) == "zero":
             return run._add(Ablate(heads))
@@ -420,6 +434,7 @@ class Changeable(Generic[Result]):
         *,
         part: str | None = None,
         word: Word | None = None,
+        regenerate: bool = False,
     ) -> Result:
         """Let heads write what they wrote in another run.
 
@@ -436,12 +451,14 @@ class Changeable(Generic[Result]):
         word : str, int or (int, int), optional
             A word of both texts: only its position is patched.
         """
-        run = self._changeable()
+        run = self._changeable(regenerate)
         heads = run._select(part, layer, head)
         return run._add(Patch(run._head_outputs(other), heads, word))
 
-    def _changeable(self) -> Changeable[Result]:
+    def _changeable(self, regenerate: bool) -> Changeable[Result]:
         """What changes are added to; a finished run gives an experiment on it."""
+        if regenerate:
+            raise ArgumentError(REGENERATE)
         return self
 
     def _add(self, change: Change) -> Result:
@@ -479,7 +496,9 @@ class ChangeableText(Changeable["Experiment"]):
         """An experiment on this run, in which nothing is changed yet."""
         raise NotImplementedError
 
-    def _changeable(self) -> Experiment:
+    def _changeable(self, regenerate: bool) -> Changeable[Experiment]:
+        if regenerate:
+            raise ArgumentError(REGENERATE)
         return self.experiment
 
 

@@ -64,6 +64,7 @@ class Effects(TextDisplay):
     direct_by_layer: ByLayer | None = field(default=None, repr=False)
     to: str = "zero"
     run: Any = field(default=None, repr=False, compare=False)
+    where: str = ""  # in words, of a watched model
 
     @property
     def of(self) -> str:
@@ -151,7 +152,12 @@ class Effects(TextDisplay):
             rows = [vars(row).copy() for row in self.heads]
             for row in rows:
                 row.pop("direct")
-            return values | {"position": self.position, "to": self.to, "heads": rows}
+            return values | {
+                "position": self.position,
+                "where": self.where,
+                "to": self.to,
+                "heads": rows,
+            }
         correlations = {part: self.part_correlation(part) for part in self.parts}
         correlations["all"] = self.correlation
         return values | {

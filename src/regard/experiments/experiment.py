@@ -127,6 +127,9 @@ class ModelAdapter(Protocol):
     def logits(self, run: Any) -> Any:
         """logits_btv of the run."""
 
+    def default_position(self, before: Any, after: Any, sentence: int) -> int | None:
+        """The token whose next one is looked at where no position is given; None for the last."""
+
     def next_probabilities(
         self, run: Any, sentence: int, position: int | None
     ) -> NDArray[np.float64]:
@@ -334,6 +337,8 @@ def likeliest_tokens(
     """The likeliest next tokens of either run, with their probabilities in both."""
     if not isinstance(number, int) or number < 1:
         raise ArgumentError(f"number must be a whole number from 1 up, got {number!r}.")
+    if position is None:
+        position = adapter.default_position(before, after, sentence)
     both_v = [adapter.next_probabilities(run, sentence, position) for run in (before, after)]
     best = [np.argsort(-x, kind="stable")[:number].tolist() for x in both_v]
     chosen = sorted({*best[0], *best[1]}, key=lambda i: -max(x[i] for x in both_v))

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from regard.errors import ArgumentError, check_choice
-from regard.heads.links import single_word
+from regard.heads.links import same_words, single_word
 from regard.text.words import TokenizedText
 
 Numbers = int | Sequence[int] | None
@@ -119,7 +119,12 @@ EVERY_HEAD = HeadSelection()
 
 
 def word_tokens(text: TokenizedText, word: Word) -> tuple[str, Positions]:
-    """Name of a word and positions of its tokens; a pair (start, stop) is a span of tokens."""
+    """Name of a word and positions of its tokens; (start, stop) is a span of tokens.
+
+    A text with a blank inside that is no word of its own is a phrase, which must stand there once.
+    """
+    if isinstance(word, str) and len(word.split()) > 1 and not same_words(text.words, word):
+        return word, np.arange(*text.span(word))
     if not isinstance(word, tuple):
         number = single_word(text.words, word)
         return text.words[number], np.flatnonzero(np.equal(text.word_of_token, number))

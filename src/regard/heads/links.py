@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from difflib import get_close_matches
 
 import numpy as np
 
 from regard.display import TextDisplay, percent
 from regard.errors import ArgumentError
 
+MAX_WORDS_LISTED, MAX_NEAR_WORDS = 40, 5
 CAUTION = (
     "Attention is evidence, not explanation: it shows where a head looks, not why the model "
     "answers as it does."
@@ -43,7 +45,9 @@ class Link(TextDisplay):
     @property
     def phrase(self) -> str:
         """The link in words, as in: it looks at dog: 88 %."""
-        return f"{self.query_word} looks at {self.key_word}: {percent(self.weight)}"
+        nearly_all = 0.99 <= self.weight < 0.9995  # no 100 % where a head is not sure
+        shown = percent(self.weight, decimals=int(nearly_all))
+        return f"{self.query_word} looks at {self.key_word}: {shown}"
 
     def __str__(self) -> str:
         return (
@@ -76,6 +80,12 @@ def single_word(words: Sequence[str], word: str | int) -> int:
     position = word_position(words, word)
     same = same_words(words, word) if isinstance(word, str) else []
     if isinstance(word, str) and "#" not in word.strip("#") and len(same) > 1:
+        if len(same) > MAX_NEAR_WORDS:
+            raise ArgumentError(
+                f"the word must occur once, got {word!r}, which occurs {len(same)} times, first as "
+                f"word {same[0]} (from 0): write the number of a word, or {word}#1 to "
+                f"{word}#{len(same)}."
+            )
         numbers = " or ".join(f"{word}#{n}" for n in range(1, len(same) + 1))
         raise ArgumentError(
             f"the word must occur once, got {word!r}, which occurs {len(same)} times, as words "
@@ -121,6 +131,20 @@ def word_position(words: Sequence[str], word: str | int) -> int:
         matches = [i for i, x in enumerate(words) if x.casefold() == name.strip().casefold()]
     if not number.isdecimal() or not 1 <= int(number) <= len(matches):
         raise ArgumentError(
-            f"the word must be one of the words read, got {word!r}; they are: {' '.join(words)}."
+            f"the word must be one of the words read, got {word!r}; {_words_like(words, name)}."
         )
     return matches[int(number) - 1]
+
+
+def _words_like(words: Sequence[str], name: str) -> str:
+    """The words, of a long text those most like a name.
+
+    >>> _words_like(("a", "dog"), "cat"), _words_like(("lighthouse", *"abc" * 20), "lihgthouse")
+    ('they are: a dog', "the nearest are: 'lighthouse' (word 0)")
+    """
+    if len(words) <= MAX_WORDS_LISTED:
+        return f"they are: {' '.join(words)}"
+    first = {word.casefold(): number for number, word in reversed(list(enumerate(words)))}
+    near = get_close_matches(name.strip().casefold(), first, MAX_NEAR_WORDS)
+    shown = ", ".join(f"{words[first[x]]!r} (word {first[x]})" for x in near)
+    return f"the nearest are: {shown}" if near else f"none of its {len(words):,} words is like it"

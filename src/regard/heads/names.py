@@ -47,6 +47,8 @@ MEASURES = {
     ),
 }  # fmt: skip
 TARGETS = {key: name.target for key, name in MEASURES.items() if name.target}
+RARE = ("previous", "next", "duplicate", "induction")  # what idle heads do not do
+RARE_SHARE, RARE_TIMES = 0.2, 5  # of a head's attention, and of its baseline
 REPEATS = ("duplicate", "induction")  # means over the queries that see such a key at all
 
 
@@ -77,11 +79,18 @@ def head_name(
 ) -> str:
     """Name of a head: the target with most weight above its baseline, else how spread it is.
 
+    Most heads rest on one token when they have nothing to do. What a head does besides, and few
+    others do, names it from a smaller share on, and its resting is said behind it.
+
     >>> flat = {"entropy": 2.0, "first": 0.1, "itself": 0.1, "previous": 0.8, "next": 0.0,
     ...         "duplicate": 0.0, "induction": 0.0}
     >>> uniform = dict.fromkeys(flat, 0.1) | {"entropy": 3.0}
     >>> head_name(flat, uniform, dict.fromkeys(flat, 9), Resting("a", 3, 0.2))
     'looks at the token before: 80 % (evenly 10 %)'
+    >>> idle = flat | {"previous": 0.0, "first": 0.57, "induction": 0.34}
+    >>> even = uniform | {"induction": 0.01}
+    >>> head_name(idle, even, dict.fromkeys(flat, 9), Resting("<s>", 0, 0.57))
+    'looks at what follows the same token elsewhere: 34 % (evenly 1 %); first token 57 %'
     """
     names = ("first",) if cross else tuple(TARGETS)
     excess = {
@@ -93,6 +102,15 @@ def head_name(
     ]
     best = max(repeats or excess, key=lambda x: excess[x])
     resting = rests.share - baseline["itself" if not cross else "first"]
+    rare = [
+        x for x in RARE
+        if measured[x] >= max(RARE_SHARE, RARE_TIMES * baseline[x]) and excess.get(x, 0.0) > 0
+    ]  # fmt: skip
+    if rare and not repeats and max(rests.share, measured["first"]) >= NAMING_SHARE:
+        best = max(rare, key=lambda x: excess[x])
+        where = f"{rests.token!r}" if rests.position else MEASURES["first"].short
+        figures = f"{percent(measured[best])} (evenly {percent(baseline[best])})"
+        return f"{looks_at(best)}: {figures}; {where} {percent(rests.share)}"
     if not repeats and rests.position and rests.share >= NAMING_SHARE and resting > excess[best]:
         return f"rests on {rests.token!r} (token {rests.position}): {percent(rests.share)}"
     if measured[best] >= NAMING_SHARE and excess[best] >= NAMING_SHARE / 2:

@@ -14,7 +14,6 @@ import numpy as np
 
 from regard.errors import ArgumentError, NotFiniteError, count
 from regard.typing import Array
-from regard.watcher.capture.events import AttentionEvent
 from regard.watcher.capture.modules import attach_hook, in_backward, uncompiled
 from regard.watcher.capture.observation import (
     given_weights,
@@ -22,9 +21,11 @@ from regard.watcher.capture.observation import (
     observe_weights,
     weights_with_nan,
 )
-from regard.watcher.capture.operators import OperatorSource, as_call, event_segment
+from regard.watcher.capture.operators import as_call, event_segment
 from regard.watcher.capture.runs import LayerKey
 from regard.watcher.options import Options
+from regard.watcher.seam.call import AttentionCall
+from regard.watcher.seam.source import AttentionSource
 
 if TYPE_CHECKING:
     from types import TracebackType
@@ -32,35 +33,6 @@ if TYPE_CHECKING:
     from regard.engine.observation import Observation
     from regard.watcher.capture.model_call import ModelCall
     from regard.watcher.capture.segments import Segment
-
-
-class LocatedAttention(OperatorSource):
-    """Attentions of a model as they run, each with its layer, given to a function.
-
-    Nothing is recorded. ``modules_of_layers`` are the modules that called them, with the number of
-    the call among those of the module in one forward.
-    """
-
-    def __init__(
-        self, model: Any, options: Options, found: Callable[[LayerKey, AttentionEvent], None]
-    ) -> None:
-        super().__init__(model, options)
-        self.found = found
-        self.modules_of_layers: dict[LayerKey, tuple[Any, int]] = {}
-
-    def take(self, event: AttentionEvent) -> None:
-        if not self.modules.inside:
-            return
-        layer_key = self.layer(event)
-        if self.options.watches(layer_key.layer):
-            self.found(layer_key, event)
-
-    def layer(self, event: AttentionEvent) -> LayerKey:
-        """The layer of an attention, by the path of its module and its number there."""
-        site = self._site(event)
-        layer_key = self._locate(site, event)
-        self.modules_of_layers.setdefault(layer_key, (self.modules.module, site[1]))
-        return layer_key
 
 
 @dataclass(frozen=True)
@@ -144,8 +116,7 @@ class SteppedBlock(AbstractContextManager["SteppedBlock"]):
         self._stack = ExitStack()
 
     def __enter__(self) -> SteppedBlock:
-        source = LocatedAttention(self.model, self.options, self._observe)
-        self._source = source
+        source = self._source = AttentionSource(self.model, self._observe)
         with ExitStack() as stack:
             stack.enter_context(uncompiled())
             stack.callback(attach_hook(self.model, "forward", self._end))
@@ -162,16 +133,17 @@ class SteppedBlock(AbstractContextManager["SteppedBlock"]):
         self._layers = {}
         self._stack.close()
 
-    def _observe(self, layer_key: LayerKey, event: AttentionEvent) -> None:
-        call = as_call(event, self._source.modules)
-        queries, keys = call.query.shape[2], call.key.shape[2]
-        if not (queries and keys):
+    def _observe(self, seen: AttentionCall) -> None:
+        layer_key = LayerKey(seen.place.part, seen.place.layer)
+        if not self.options.watches(layer_key.layer):
             return
-        cached = not event.causal and self._source.modules.has_cache(queries, keys)
+        call = as_call(seen.detached)
+        queries, keys = call.query.shape[2], call.key.shape[2]
+        cached = not seen.causal and self._source.modules.has_cache(queries, keys)
         if self._spans is None and self.options.text_spans is not None:
             ids = self._source.modules.ids((call.query.shape[0], queries))
             self._spans = None if ids is None else self.options.text_spans.within(ids[0])
-        segment = event_segment(call, event, keys - queries if cached else 0)
+        segment = event_segment(call, seen, keys - queries if cached else 0)
         self._layers[layer_key] = _observed(call, segment, self.options)
 
     def _end(self, model: Any, arguments: Any, output: Any) -> None:

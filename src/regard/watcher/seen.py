@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
@@ -18,12 +18,13 @@ from regard.display import NotebookDisplay, render
 from regard.engine.call import check_weighted
 from regard.errors import ArgumentError, BackendError, NotAskedError, count
 from regard.experiments.because import ScoreDecomposition
-from regard.experiments.changes import SENTENCES, ChangeableText, Progress, check_ablation
+from regard.experiments.changes import SENTENCES, Change, ChangeableText, Progress, check_ablation
 from regard.experiments.effects import Effects
 from regard.experiments.experiment import Experiment
-from regard.experiments.selection import Numbers, Word
+from regard.experiments.selection import HeadSelection, Numbers, Word
 from regard.heads.links import Link
 from regard.heads.rollout import ROLLOUT_EXPLANATION, flow_row, rolled_out
+from regard.progress import late_bar
 from regard.text.words import TokenizedText, tokenized_ids
 from regard.transformer.combine import Mixed
 from regard.typing import Array
@@ -39,9 +40,9 @@ from regard.watcher.experiments.rerun import TextRerun
 from regard.watcher.experiments.rotation import RotaryScore, rotation
 from regard.watcher.experiments.text_sources import (
     TextSources,
-    key_norms,
     norm_report,
     norm_weighted,
+    projected_values,
     text_sources,
 )
 from regard.watcher.layer import LayerObservation
@@ -76,9 +77,12 @@ from regard.watcher.media.sound import (
 )
 from regard.watcher.media.word_pixels import diffusion_call, prompt_text
 from regard.watcher.options import Spans
+from regard.watcher.other_layers import LayerLists, OtherLayers, why_none
 
 if TYPE_CHECKING:
     from regard.engine.observation import Observation
+    from regard.watcher.mixers.mixer_table import StoredMixers
+    from regard.watcher.mixers.seen_mixers import Mixers
 
 MAX_ROLLOUT_TOKENS = 4096  # a table of 134 MB in float64
 MAX_FLOW_TOKENS = 64  # the flows of one word take ten seconds there in twelve layers
@@ -120,6 +124,13 @@ class LayerSource(Protocol):
         """Bytes of the facts, of query and key, and of what is still on a device."""
 
     @property
+    def others(self) -> tuple[OtherLayers, ...]:
+        """Layers in which no attention with a softmax ran."""
+
+    def mixers(self, sentence: int) -> Mixers | StoredMixers:
+        """The layers without a softmax whose inputs were kept, on one sentence."""
+
+    @property
     def texts(self) -> int | None:
         """The number of texts that the block saw; None for a file."""
 
@@ -151,11 +162,14 @@ class LiveLayers:
         processor: Any = None,
         number: int | None = None,
         given: str | None = None,
+        lists: LayerLists | None = None,
     ) -> None:
         self.recorder, self.tokenizer, self.number = recorder, tokenizer, number
+        self.lists = lists or LayerLists(None)
         self.processor, self.given = processor, given
         self._made: dict[tuple[int, LayerKey, int], tuple[int, LayerObservation]] = {}
         self._named: tuple[tuple[int, ...], TokenizedText] | None = None
+        self._mixers: dict[int, Mixers] = {}
 
     def __deepcopy__(self, memo: dict[int, Any]) -> LiveLayers:
         return self  # with the model, which a copy shares
@@ -166,14 +180,33 @@ class LiveLayers:
         return layers_from, (content_of(Seen(self)),)  # every number, without the model
 
     def at(self, number: int) -> LiveLayers:
-        if not 0 <= number < len(self.recorder.runs):
+        if not 0 <= number < self.texts:
             raise ArgumentError(
-                f"{len(self.recorder.runs)} texts were seen, counted from 0, so none is {number}."
+                f"{self.texts} texts were seen, counted from 0, so none is {number}."
             )
-        return LiveLayers(self.recorder, self.tokenizer, self.processor, number, self.given)
+        return self._again(number, self.given)
 
     def with_text(self, text: str) -> LiveLayers:
-        return LiveLayers(self.recorder, self.tokenizer, self.processor, self.number, text)
+        return self._again(self.number, text)
+
+    def _again(self, number: int | None, given: str | None) -> LiveLayers:
+        return LiveLayers(self.recorder, self.tokenizer, self.processor, number, given, self.lists)
+
+    @property
+    def others(self) -> tuple[OtherLayers, ...]:
+        return self.lists.others(list(self.paths))
+
+    def mixers(self, sentence: int) -> Mixers:
+        inputs, options = self.recorder.mixers, self.recorder.options
+        if inputs is None:
+            raise NotAskedError("mixers were not watched: regard.watch(model, mixers=True).")
+        if sentence not in self._mixers:
+            from regard.watcher.mixers.seen_mixers import Mixers  # needs torch
+
+            named = options.text_spans
+            spans = options.spans if named is None else named.given
+            self._mixers[sentence] = Mixers(inputs, self._tokenized, spans, self.number, sentence)
+        return self._mixers[sentence]
 
     @property
     def _run(self) -> ForwardRun:
@@ -195,7 +228,8 @@ class LiveLayers:
 
     @property
     def sentences(self) -> int:
-        return max((len(records) for records in self._run.records.values()), default=0)
+        mixed = 0 if self.recorder.mixers is None else self.recorder.mixers.sentences
+        return max((len(records) for records in self._run.records.values()), default=mixed)
 
     def recorded_bytes(self) -> MemoryUse:
         every = [run.bytes for run in self.recorder.runs] or [MemoryUse(0, 0, 0)]
@@ -203,7 +237,12 @@ class LiveLayers:
 
     @property
     def texts(self) -> int:
-        return len(self.recorder.runs)
+        """Those of attention; of a model that has none, those of its mixers."""
+        if self.recorder.runs or self.recorder.mixers is None:
+            return len(self.recorder.runs)
+        from regard.watcher.mixers.texts import MixerTexts  # needs torch
+
+        return len(MixerTexts(self.recorder.mixers).groups())
 
     def layer(self, layer_key: LayerKey, sentence: int) -> LayerObservation:
         run = self._run
@@ -320,26 +359,41 @@ class Seen(ChangeableText, NotebookDisplay):
 
     ``seen[4]`` is layer 4, an observation of all its heads (entropy, received, top, map, profile,
     tile, row); ``seen[4, 3]`` its head 3. Layers and heads count from 0, as in the model's own
-    names. A model with two sides has three parts: ``seen["encoder", 4]``, ``seen["decoder", 4]``
-    and ``seen["cross", 4]``, each with an optional head after it. ``seen["blocks.3.attn"]`` is the
-    layer of a module by its path (``seen.paths`` lists them). A batch has
-    ``seen.sentence(0)``, ``seen.sentence(1)`` and so on, each without its padding. Where a model
-    was called more than once, this is the last text; ``seen.run(0)`` is the first.
+    names, and from the end with a minus; ``for layer in seen`` goes through them. A model with two
+    sides has three parts: ``seen["encoder", 4]``, ``seen["decoder", 4]`` and ``seen["cross", 4]``,
+    each with an optional head after it. ``seen["blocks.3.attn"]`` is the layer of a module by its
+    path (``seen.paths`` lists them). A batch has ``seen.sentence(0)``, ``seen.sentence(1)`` and so
+    on, each without its padding. Where a model was called more than once, this is the last text;
+    ``seen.run(0)`` is the first.
     """
 
     _source: LayerSource = field(repr=False)
     _sentence: int | None = None
     _pictures: tuple[FramedPicture, ...] = field(default=(), repr=False)
+    _regenerate: bool = field(default=False, repr=False)  # whether experiments write again
 
     @classmethod
-    def from_recorder(cls, recorder: Recorder, tokenizer: Any, processor: Any = None) -> Seen:
+    def from_recorder(
+        cls, recorder: Recorder, tokenizer: Any, processor: Any = None, lists: Any = None
+    ) -> Seen:
         """The layers of a recorder, current at every access."""
-        return cls(LiveLayers(recorder, tokenizer, processor))
+        return cls(LiveLayers(recorder, tokenizer, processor, lists=lists))
 
     def __getitem__(self, key: Key) -> LayerObservation:
         layer_key, head = self._parse_key(key)
         layer = self._source.layer(layer_key, self._chosen)
         return layer if head is None else layer.head(head)
+
+    def __iter__(self) -> Iterator[LayerObservation]:
+        return iter(self.layers)
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+    @property
+    def layers(self) -> tuple[LayerObservation, ...]:
+        """Every watched layer, in the order of ``names``."""
+        return tuple(self._source.layer(key, self._chosen) for key in self.names)
 
     @property
     def names(self) -> tuple[LayerKey, ...]:
@@ -359,6 +413,27 @@ class Seen(ChangeableText, NotebookDisplay):
         """Paths of modules in which a softmax or an attention ran that is in no layer here."""
         recorder = getattr(self._source, "recorder", None)
         return () if recorder is None else recorder.source.unrecorded
+
+    @property
+    def without_softmax(self) -> tuple[OtherLayers, ...]:
+        """Layers that ran without an attention with a softmax: linear attention, for example."""
+        return self._source.others
+
+    @property
+    def mixers(self) -> Any:
+        """Layers that mix positions without a softmax: ``regard.watch(model, mixers=True)``.
+
+        Their exact weights, signed, each with the error of its proofs; see docs/mixers.md.
+        """
+        return self._source.mixers(self._sentence or 0)
+
+    @property
+    def watched_mixers(self) -> bool:
+        """Whether ``mixers`` has any: the block had ``mixers=True`` and such layers ran."""
+        try:
+            return len(self.mixers) > 0
+        except NotAskedError:
+            return False
 
     @property
     def parts(self) -> tuple[str, ...]:
@@ -451,8 +526,8 @@ class Seen(ChangeableText, NotebookDisplay):
         """
         chosen = self._one_part(part, "looks_at")
         keys = [key for key in self.names if key.part == chosen]
-        norms = key_norms(self._rerun()) if check_weighted(weighted) else None
-        return looked_at([(key, self[key]) for key in keys], word, norms)
+        values = projected_values(self._rerun()) if check_weighted(weighted) else None
+        return looked_at([(key, self[key]) for key in keys], word, values)
 
     def report(self, weighted: str | None = None) -> HeadReport:
         """Measures, uniform baselines and a name for each head.
@@ -581,6 +656,8 @@ class Seen(ChangeableText, NotebookDisplay):
                 for key in self.names
             ],
             "paths": {path: list(key) for path, key in self.paths.items()},
+            "without_softmax": [x.to_dict() for x in self.without_softmax],
+            **({"mixers": list(self.mixers.facts)} if self.watched_mixers else {}),
             **self.report().to_dict(),
             "counting": "layers and heads count from 0",
         }  # fmt: skip
@@ -784,7 +861,7 @@ class Seen(ChangeableText, NotebookDisplay):
                 "the model ran on another thread, as it does with a streamer. Enter the block on "
                 "the thread that calls the model."
             )
-        return "call the model inside the block."
+        return " ".join(map(str, self.without_softmax)) or "call the model inside the block."
 
     @property
     def _chosen(self) -> int:
@@ -804,6 +881,9 @@ class Seen(ChangeableText, NotebookDisplay):
         part, numbers = (items[0], items[1:]) if isinstance(items[0], str) else (None, items)
         self._check_key(key, part, numbers)
         layer_key = LayerKey(part or self.parts[0], int(numbers[0]))
+        if numbers[0] < 0:  # from the end, as in a list
+            own = [x for x in self.names if x.part == layer_key.part]
+            layer_key = own[numbers[0]] if -numbers[0] <= len(own) else layer_key
         if layer_key not in self.names and layer_key in self._source.layer_keys:
             number = sum(self._source.has(layer_key, x) for x in range(self.sentences))
             raise ArgumentError(
@@ -814,7 +894,7 @@ class Seen(ChangeableText, NotebookDisplay):
             layers = [str(x.layer) for x in self.names if x.part == layer_key.part]
             raise ArgumentError(
                 f"{layer_key} was not watched: {layer_key.part} has layers "
-                f"{', '.join(layers) or 'none'}."
+                f"{', '.join(layers) or 'none'}.{why_none(self.without_softmax, layer_key)}"
             )
         return layer_key, int(numbers[1]) if len(numbers) > 1 else None
 
@@ -941,6 +1021,9 @@ class Seen(ChangeableText, NotebookDisplay):
         built as Llama, GPT-2 or BERT are. The terms sum to the model's own score, which is checked.
         With ``against`` it is why the score on ``other`` is larger than that on a third word.
         """
+        for one, is_key in ((word, False), (other, True), (against, True)):
+            if one is not None:
+                experiments.check_word(self, one, part, is_key=is_key)
         return score.because(self._rerun(), word, other, layer, head, part=part, against=against)
 
     def rotation(
@@ -951,6 +1034,8 @@ class Seen(ChangeableText, NotebookDisplay):
         Each pair of numbers of query and key before and after it was turned, the angles, and what
         it adds to the score; for models that turn query and key (Llama, Qwen, Mistral, Gemma).
         """
+        experiments.check_word(self, word, part, is_key=False)
+        experiments.check_word(self, other, part, is_key=True)
         return rotation(self._rerun(), word, other, layer, head, part)
 
     def gradients(
@@ -959,7 +1044,8 @@ class Seen(ChangeableText, NotebookDisplay):
         against: str | int | None = None,
         *,
         position: int | None = None,
-        steps: int = 32,
+        steps: int | None = None,
+        progress: Progress | None = None,
     ) -> Gradients:
         """Gradient x attention of every head, and integrated gradients of every token.
 
@@ -969,9 +1055,12 @@ class Seen(ChangeableText, NotebookDisplay):
         ----------
         of, against : tokens, or the words that they begin; the likeliest two if not given.
         position : the token whose next one is meant, from 0; the last if not given.
-        steps : steps from the mean embedding to the text's own.
+        steps : steps from the mean embedding to the text's own; if not given 32, and 128 where
+            those do not add up to the difference.
+        progress : called with the number of steps done and of all; a bar if not given.
         """
-        return gradients(self._rerun(), of, against, position, steps)
+        with late_bar("integrated gradients") as bar:
+            return gradients(self._rerun(), of, against, position, steps, progress or bar)
 
     def sources(
         self,
@@ -1002,13 +1091,32 @@ class Seen(ChangeableText, NotebookDisplay):
         rerun = self._rerun()
         return norm_weighted(rerun, LayerKey(part or next(iter(rerun.heads)).part, layer), top, map)
 
+    def _changeable(self, regenerate: bool) -> Seen:
+        return replace(self, _regenerate=True) if regenerate else self
+
+    def _select(
+        self, part: str | None, layer: Numbers, head: Numbers, *, hides_keys: bool = False
+    ) -> HeadSelection:
+        model = self._model_recorder().model
+        return experiments.select_heads(model, part, layer, head, hides_keys=hides_keys)
+
+    def _mean_outputs(self, texts: Sequence[str]) -> Mapping[tuple[str, int], Any]:
+        return experiments.mean_outputs(self._model_recorder().block, texts)
+
+    def _head_outputs(self, other: Any) -> Any:
+        return experiments.head_outputs(other)
+
+    def _add(self, change: Change) -> Experiment:
+        experiments.check_words(self, change)  # before anything runs
+        return self.experiment._add(change)
+
     def _rerun(self) -> TextRerun:
         return TextRerun.from_seen(self, self._model_recorder())
 
     @property
     def experiment(self) -> Experiment:
         """An experiment on this text, run again from its tokens; nothing is changed yet."""
-        run = self._rerun().watched_run
+        run = self._rerun().regenerated if self._regenerate else self._rerun().watched_run
         return Experiment(experiments.WATCHED_ADAPTER, run, run)
 
     def _model_recorder(self) -> InterfaceSource | OperatorSource:

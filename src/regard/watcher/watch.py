@@ -7,8 +7,15 @@ import importlib.util
 import inspect
 import re
 import sys
+import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, ContextDecorator, ExitStack, contextmanager
+from contextlib import (
+    AbstractContextManager,
+    ContextDecorator,
+    ExitStack,
+    contextmanager,
+    nullcontext,
+)
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
@@ -43,6 +50,7 @@ from regard.watcher.measures.needle import (
 )
 from regard.watcher.on_step import Step, SteppedBlock, check_on_step
 from regard.watcher.options import Layers, Options, Spans
+from regard.watcher.other_layers import LayerLists
 from regard.watcher.seen import Seen
 
 if TYPE_CHECKING:
@@ -70,6 +78,7 @@ def watch(
     spans: Spans | None = None,
     progress: Progress | None = None,
     on_step: Callable[[Step], Any] | None = None,
+    mixers: bool = False,
 ) -> Watching:
     """Record the attention of a model, or of any program, inside the block.
 
@@ -91,6 +100,8 @@ def watch(
     progress : called with each layer when it is done, for a progress bar.
     on_step : called with a ``Step`` after each forward, as of each generated token, with the facts
         of its queries in every layer; nothing is recorded then, and the block has no ``seen``.
+    mixers : also keep what each layer was given that mixes positions without a softmax, for
+        ``seen.mixers``: up to 1 GiB together, without a limit where ``keep`` is 'all'.
 
     Notes
     -----
@@ -117,9 +128,13 @@ def watch(
         raise ArgumentError(f"progress must be a function of a layer, got {progress!r:.200}.")
     if on_step is not None:
         check_on_step(model, on_step)
+        if mixers:
+            raise ArgumentError("mixers must be False with on_step: they are read after the block.")
         block = SteppedBlock(model, replace(options, map=0, keep=None), on_step)
         return cast("Watching", block)
-    return Watching(model, tokenizer, processor, options, progress)
+    if mixers and model is None:
+        raise ArgumentError("mixers needs a model: regard.watch(model, mixers=True).")
+    return Watching(model, tokenizer, processor, options, progress, mixers=mixers)
 
 
 @named_arguments
@@ -138,6 +153,7 @@ class Watching(Changeable["Watching"], AbstractContextManager["Seen"], ContextDe
     options: Options = field(repr=False)
     progress: Progress | None = field(default=None, repr=False)
     changes: tuple[Change, ...] = ()
+    mixers: bool = False
     _entered: list[ExitStack] = field(default_factory=list, repr=False, compare=False)
 
     def __enter__(self) -> Seen:
@@ -242,11 +258,26 @@ def _watched(watching: Watching) -> Iterator[Seen]:
         source = OperatorSource(model, options)
     source.block = replace(watching, _entered=[])
     recorder = Recorder(source, options, watching.progress)
-    with uncompiled(), followed(recorder.generation), source.attached(), recorder.media.attached():
-        yield Seen.from_recorder(recorder, watching.tokenizer, watching.processor)
+    lists = LayerLists(model)
+    recorder.mixers = _mixer_inputs(watching, source) if watching.mixers else None
+    with (
+        uncompiled(), followed(recorder.generation), source.attached(), recorder.media.attached(),
+        lists.attached(), nullcontext() if recorder.mixers is None else recorder.mixers.attached(),
+    ):  # fmt: skip
+        yield Seen.from_recorder(recorder, watching.tokenizer, watching.processor, lists)
         recorder.synchronize()
+    if source.error is not None:
+        raise source.error
     if source.ran:
-        _check_recorded(recorder, "the program" if model is None else type(model).__name__)
+        name = "the program" if model is None else type(model).__name__
+        _check_recorded(recorder, name, lists)
+
+
+def _mixer_inputs(watching: Watching, source: InterfaceSource | OperatorSource) -> Any:
+    """What keeps the inputs of the layers without a softmax."""
+    from regard.watcher.mixers.inputs import MixerInputs  # needs torch
+
+    return MixerInputs(watching.model, watching.options, lambda: source.paths)
 
 
 def check_transformers() -> None:
@@ -281,9 +312,20 @@ def need_extra(
         )
 
 
-def _check_recorded(recorder: Recorder, name: str) -> None:
-    """Raise where a model ran but a requested layer was not recorded."""
-    layers = sorted({key.layer for key in recorder.source.layer_keys})
+def _check_recorded(recorder: Recorder, name: str, lists: LayerLists) -> None:
+    """Raise where a model ran but a requested layer was not recorded.
+
+    A model whose layers all mix without a softmax ends as it ran, with a warning.
+    """
+    mixers = {} if recorder.mixers is None else recorder.mixers.mixers
+    layers = sorted(
+        {key.layer for key in recorder.source.layer_keys} | {x.layer for x in mixers.values()}
+    )
+    others = [] if layers else lists.others([])
+    if others and not recorder.source.unrecorded and recorder.options.layers is None:
+        what = " ".join(map(str, others))
+        warnings.warn(f"{name} has nothing to show: {what}", UserWarning, stacklevel=5)
+        return
     if not layers:
         softmaxes = ", ".join(recorder.source.unrecorded[:8])
         ran = f" A softmax that is none of it ran in {softmaxes}." if softmaxes else ""

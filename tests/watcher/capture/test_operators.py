@@ -16,7 +16,7 @@ from torch.nn import functional as F
 
 import regard
 from regard.errors import ArgumentError, BackendError
-from regard.watcher.capture.events import without_fast_path
+from regard.watcher.seam.source import without_fast_path
 
 WIDTH, HEADS, LAYERS, TOKENS = 16, 4, 3, 9
 
@@ -581,8 +581,15 @@ def test_an_export_inside_the_block_is_not_recorded():
 
 def test_best_keys_that_do_not_fit_into_memory_are_refused():
     q = torch.randn(1, 2, 5, 8)
+    outputs = [F.scaled_dot_product_attention(q, q, q)]
+
+    def program():  # it runs to its end, whatever regard cannot show
+        outputs.extend(F.scaled_dot_product_attention(q, q, q) for _ in range(2))
+
     with pytest.raises(ArgumentError) as error, regard.watch(top=10**12):
-        F.scaled_dot_product_attention(q, q, q)
+        program()
+    assert all(torch.equal(output, outputs[0]) for output in outputs)
+    assert len(outputs) == 3
     assert re.fullmatch(
         r"top must be at most [\d,]+ for the best keys of 5 queries and 2 heads to fit into "
         r"memory, got 1,000,000,000,000\.",

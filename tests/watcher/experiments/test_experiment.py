@@ -116,8 +116,9 @@ def test_inputs_beside_the_tokens_are_refused():
     with pytest.raises(ArgumentError) as error:
         seen_of(LLAMA, inputs_embeds=embedded).effects(7, 9)
     assert str(error.value) == (
-        "a second run needs the tokens of the text, but those of decoder are not known: call the "
-        "model with input_ids, from the beginning of the text."
+        "a second run needs the tokens of the text, but those of decoder are not known. Make the "
+        "change as a block, which needs no second run: with regard.watch(model).ablate(4, 7) as "
+        "seen: model(...), and after it seen.outcome."
     )
 
 

@@ -6,7 +6,7 @@ import torch
 from tests.helpers.model_families import FAMILIES, batch
 
 import regard
-from regard.errors import ArgumentError
+from regard.errors import ArgumentError, BackendError
 
 FAMILY = {family.name: family for family in FAMILIES}
 IDS = batch("not", 1)["input_ids"]
@@ -72,6 +72,41 @@ def test_integrated_gradients_are_the_mean_slope_on_the_way_from_the_mean_embedd
     assert many.baseline == pytest.approx((logits[5] - logits[9]).item(), abs=ROUNDING)
     assert abs(many.gap) < min(abs(few.gap), 0.05 * abs(many.integrated_t).sum())
     assert "right for small changes alone" in str(many)
+
+
+def test_tokens_that_do_not_add_up_are_not_shown_and_more_steps_are_taken():
+    seen = seen_of(made("llama"))
+    few = seen.gradients(of=5, against=9, steps=1)
+    assert abs(few.gap) > 0.05 * np.abs(few.integrated_t).sum()
+    assert "integrated gradients: not shown. 1 steps leave" in str(few)
+    assert "give more, as in steps=4" in str(few)
+    asked = []
+    found = seen.gradients(of=5, against=9, progress=lambda *step: asked.append(step))
+    assert found.complete
+    assert asked[:4] == [(8, 32), (16, 32), (24, 32), (32, 32)]
+    assert f"({found.steps} steps, {found.gap:+.4f} left)" in str(found)
+
+
+class Packed(torch.nn.Module):
+    """A linear layer whose kernel has no gradients, as those for packed weights."""
+
+    def __init__(self, base):
+        super().__init__()
+        self.base = base
+
+    def forward(self, x):
+        with torch.no_grad():
+            return self.base(x)
+
+
+def test_kernels_without_gradients_are_named_in_one_sentence():
+    family = FAMILY["llama"]
+    model = family.model(family.config(**family.sizes)).eval()
+    model.lm_head = Packed(model.lm_head)
+    with pytest.raises(BackendError) as error:
+        seen_of(model).gradients(of=5, against=9)
+    assert str(error.value).startswith("LlamaForCausalLM has no gradients: ")
+    assert "load the model in bfloat16 or float32, or ask effects" in str(error.value)
 
 
 def test_what_cannot_be_asked_is_said():

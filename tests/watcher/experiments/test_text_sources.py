@@ -122,7 +122,7 @@ def test_the_page_says_how_well_attention_predicted_the_effect():
     pairs = np.corrcoef(sources.attention_sn[known], sources.effect_sn[known])
     assert sources.correlation == pytest.approx(pairs[0, 1])
     assert f"Correlation of attention and effect: {pairs[0, 1]:.2f}." in str(sources)
-    assert sources.spans == ("system", "document", "own words", "the rest")
+    assert sources.spans[2:] == ("answer so far", "this sentence", "the rest")
     assert sources.to_dict()["effect"][0][2] is None
 
 
@@ -157,12 +157,27 @@ def test_what_is_wrong_is_explained():
         assert str(error.value) == message
 
 
-def test_a_layer_without_an_output_matrix():
+def test_a_layer_without_an_output_projection():
     model = FAMILY["bert"].made()
     with regard.watch(model) as seen:
         model(input_ids=IDS)
-    with pytest.raises(BackendError, match="norm-weighted attention needs the output matrix of"):
-        seen.sources(SPANS, SENTENCES)
+    with pytest.raises(BackendError, match="needs the output projection of BertSelfAttention"):
+        seen.norm_weighted(1)
+
+
+def test_one_sentence_looks_at_itself_and_lines_are_named_by_their_text():
+    seen = seen_of(LLAMA)
+    sources = seen.sources({"line 1": (0, 4), "line 2": (4, 7)}, (7, 11))
+    own, rest = sources.spans.index("this sentence"), sources.spans.index("the rest")
+    rows = [np.asarray(seen.norm_weighted(layer).map)[:, 6:10] for layer in range(LAYERS)]
+    assert sources.attention_sn[0, own] == pytest.approx(
+        np.mean([x[..., 7:].sum(-1).mean() for x in rows]), abs=1e-5
+    )
+    assert sources.attention_sn[0, own] > 0.1
+    assert sources.attention_sn[0, rest] == pytest.approx(0, abs=1e-5)
+    page = " ".join(str(sources).split())
+    assert "line 1: tokens 0 to 3" in page
+    assert "none, as it needs 3 pairs of attention and effect, and there are 2" in page
 
 
 @pytest.mark.parametrize("family", [LLAMA, GPT2], ids=str)

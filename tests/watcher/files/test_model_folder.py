@@ -257,6 +257,29 @@ def test_a_config_that_transformers_refuses_is_one_sentence(folder, name, value)
     assert "\n" not in message
 
 
+def test_more_layers_than_any_model_has(folder):
+    change(folder / "config.json", num_hidden_layers=10**9)
+    assert refusal(folder) == (
+        f"{folder} cannot be loaded as a model: its config.json has num_hidden_layers = "
+        "1,000,000,000, more than the 10,000 layers that regard builds."
+    )
+
+
+def test_sizes_that_the_weights_do_not_have(folder):
+    change(folder / "config.json", intermediate_size=10**4)
+    assert refusal(folder) == (
+        f"{folder} cannot be loaded as a model: its config.json and its weights differ in a size"
+    )
+
+
+def test_a_template_that_the_sandbox_refuses(folder):
+    loaded = load_folder(folder)
+    loaded.tokenizer.chat_template = "{{ ''.__class__.__mro__ }}"
+    with pytest.raises(FileError) as error:
+        loaded.in_chat("a dog")
+    assert str(error.value).startswith("the model's chat template cannot be used: ")
+
+
 def test_a_tokenizer_begins_once():
     backend = Tokenizer(WordLevel({"<unk>": 0, "<s>": 1, "a": 2}, "<unk>"))
     backend.pre_tokenizer = Whitespace()

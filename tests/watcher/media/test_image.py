@@ -368,7 +368,7 @@ def test_wrong_arguments(options, message):
 
 
 def test_the_recipes(tmp_path, monkeypatch, capsys):
-    """The examples of docs/watch.md, with tiny models."""
+    """The examples of docs/watch-details.md, with tiny models."""
     monkeypatch.chdir(tmp_path)
     vision, text = recipes("Images")
     picture = np.zeros((8, 8, 3), np.uint8)
@@ -376,10 +376,10 @@ def test_the_recipes(tmp_path, monkeypatch, capsys):
     processor = hf.ViTImageProcessorPil(size={"height": 8, "width": 8})
     names = {"regard": regard, "model": model, "processor": processor, "picture": picture}
     with torch.no_grad():
-        exec(compile(vision, "watch.md", "exec"), names)  # noqa: S102 (our own page)
+        exec(compile(vision, "watch-details.md", "exec"), names)  # noqa: S102 (our own page)
         assert names["image"].title.startswith("Weights on image 0 of patch 2, 3")
         assert (tmp_path / "cat.png").stat().st_size > 1000
         names |= {"model": llava(), "processor": llava_processor()}
-        exec(compile(text, "watch.md", "exec"), names)  # noqa: S102
+        exec(compile(text, "watch-details.md", "exec"), names)  # noqa: S102
     assert "when written (decoder, mean of 2 layers, head 0)" in capsys.readouterr().out
     assert "data:image/png;base64," in (tmp_path / "run.html").read_text()

@@ -275,7 +275,8 @@ def test_a_folder_of_a_model_of_sound(command, tmp_path, capsys):
     message = " ".join(capsys.readouterr().err.split())
     assert message.endswith(
         f"{folder} cannot be loaded as a model: a model of type 'whisper' takes sound, not text. "
-        "Watch it in Python, as docs/watch.md shows: regard.watch(model, processor=processor)."
+        "Watch it in Python, as docs/watch-details.md shows: regard.watch(model, "
+        "processor=processor)."
     )
 
 
@@ -289,9 +290,9 @@ class Listening(Processor):
 
 
 def test_the_recipe(whisper, capsys):
-    """The example of docs/watch.md, with the model that learned to listen."""
+    """The example of docs/watch-details.md, with the model that learned to listen."""
     names = {"regard": regard, "model": whisper, "processor": Listening(), "sound": sounds(1, 3)[0]}
     (recipe,) = recipes("Sound")
     with torch.no_grad():
-        exec(compile(recipe, "watch.md", "exec"), names)  # noqa: S102 (our own page)
+        exec(compile(recipe, "watch-details.md", "exec"), names)  # noqa: S102 (our own page)
     assert "Heads of cross-attention in order: 0." in capsys.readouterr().out

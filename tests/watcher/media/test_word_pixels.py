@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 import torch
 from tests.helpers.media_models import image_tokenizer
+from tests.helpers.small_tokenizers import clip
 from torch import nn
 from torch.nn import functional as F
 
@@ -195,6 +196,20 @@ def test_a_prompt_beside_an_empty_one():
     image = seen.with_text(PROMPT).sentence(1).image(word="cat", layer=0, head=0, runs="all")
     expected = model.down_blocks.attn2.weights_bhqk[1, 0, :, CAT].reshape(4, 6)
     np.testing.assert_allclose(image.weights, expected, rtol=0, atol=EXACT)
+
+
+def test_a_word_of_stable_diffusions_tokenizer():
+    torch.manual_seed(5)
+    model = UNet().eval()
+    with torch.no_grad(), regard.watch(model, tokenizer=clip()) as seen:
+        model(noise(2, WIDTH, 4, 6), 0.0, noise(2, 9, WIDTH))
+    read = seen.with_text("a cat ran").sentence(1)
+    assert read.texts()[1].words[:5] == ("<|startoftext|>", "a", "cat", "ran", "<|endoftext|>")
+    weights_qk = model.down_blocks.attn2.weights_bhqk[1, 0].double().numpy()
+    for word, tokens in (("cat", [2]), ("ran", [3, 4, 5])):
+        image = read.image(word=word, layer=0, head=0, runs="all")
+        expected = weights_qk[:, tokens].sum(axis=1).reshape(4, 6)
+        np.testing.assert_allclose(image.weights, expected, rtol=0, atol=EXACT)
 
 
 def test_a_word_of_several_tokens_is_their_sum():

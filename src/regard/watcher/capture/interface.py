@@ -17,16 +17,17 @@ from typing import TYPE_CHECKING, Any
 
 from regard.errors import BackendError
 from regard.watcher.capture.deferred import PendingSteps
-from regard.watcher.capture.masks import followed_masks, latest_masks
+from regard.watcher.capture.masks import MaskSpec, followed_masks, latest_masks
 from regard.watcher.capture.model_call import ModelCall, prove
 from regard.watcher.capture.modules import Forwards, in_backward, is_traced
-from regard.watcher.capture.numbering import CallRelation, LayerCall, LayerNumbering, is_cross
+from regard.watcher.capture.numbering import CallRelation, LayerCall, LayerNumbering
 from regard.watcher.capture.observation import OutputBuffer
-from regard.watcher.capture.recorder import AttentionSource
+from regard.watcher.capture.recorder import RecordedSource
 from regard.watcher.capture.runs import ForwardRun, LayerKey
 from regard.watcher.capture.segments import Segment, call_segments
 from regard.watcher.experiments.intervention_call import attend_changed
 from regard.watcher.options import Options
+from regard.watcher.seam.running import is_cross
 
 if TYPE_CHECKING:
     import torch
@@ -35,7 +36,7 @@ if TYPE_CHECKING:
 LAYER_COUNT_NAMES = ("num_hidden_layers", "decoder_layers", "num_layers")
 
 
-class InterfaceSource(AttentionSource):
+class InterfaceSource(RecordedSource):
     """Attention calls of one model through the attention interface, on one thread.
 
     ``holder`` is the module that was given to ``watch``, ``model`` the model of transformers in it.
@@ -100,31 +101,42 @@ class InterfaceSource(AttentionSource):
             layer_call.layer.layer
         ):
             return None
-        self.numbering.check(layer_call, call.module)
-        return layer_call
+        with self.lenient():
+            self.numbering.check(layer_call, call.module)
+            return layer_call
+        return None
 
     def take(self, call: ModelCall, layer_call: LayerCall) -> tuple[torch.Tensor, Any]:
         """Observe a call, and return the output (b, q, h, d) and weights for the model."""
-        layer_key, segments, recorder = layer_call.layer, call_segments(call), self.recorder
-        if layer_call.relation is CallRelation.NEXT:
-            segments = self._packed(layer_key, segments)
-        run = self._run(layer_key, segments, call)
-        proven = layer_key in self._proven
-        if proven and self._can_defer(run, layer_key, call, segments):
-            self._defer(run, layer_key, call, segments)
-            return call.own()
-        own, weights, call = call.own_with_logsumexp()
-        recorder.flush(run, layer_key)
+        own: tuple[torch.Tensor, Any] | None = None
+        with self.lenient():
+            if self.error is None:
+                layer_key, segments = layer_call.layer, call_segments(call)
+                if layer_call.relation is CallRelation.NEXT:
+                    segments = self._packed(layer_key, segments)
+                run = self._run(layer_key, segments, call)
+                if layer_key in self._proven and self._can_defer(run, layer_key, call, segments):
+                    self._defer(run, layer_key, call, segments)
+                    return call.own()
+                output, weights, call = call.own_with_logsumexp()
+                own = output, weights
+                self._observe(run, layer_key, call, segments, output)
+        return call.own() if own is None else own
+
+    def _observe(
+        self, run: ForwardRun, layer_key: LayerKey, call: ModelCall, segments: list[Segment],
+        own: torch.Tensor,
+    ) -> None:  # fmt: skip
+        self.recorder.flush(run, layer_key)
         # Every row's log-sum-exp of the own kernel is compared: no output is needed for a proof.
         compared = call.has_logsumexp or call.weights is not None
-        output = None if proven or compared else OutputBuffer(call)
+        output = None if layer_key in self._proven or compared else OutputBuffer(call)
         for segment in segments:
             self._record(run, layer_key, call, segment, output)
         if output is not None and output.complete:
             self._prove(call, output, segments, layer_key, own)
         self._proven.add(layer_key)
-        recorder.report_progress(layer_key)
-        return own, weights
+        self.recorder.report_progress(layer_key)
 
     def as_cross(self, call: ModelCall, layer_call: LayerCall) -> ModelCall:
         """The call; of cross attention with the real queries of the decoder's sentences."""
@@ -148,7 +160,8 @@ class InterfaceSource(AttentionSource):
 
     def _end(self, inside: set[int]) -> None:
         """Launch what waits when the outermost forward ends: a cache may be overwritten next."""
-        self._end_numbering(inside)
+        with self.lenient():
+            self._end_numbering(inside)
         if not self.forwards.running:
             self.recorder.stacked.launch()
 
@@ -362,7 +375,9 @@ def _described(call: ModelCall) -> ModelCall:
     sentences, queries, keys = call.query.shape[0], call.query.shape[2], call.key.shape[2]
     if call.mask is not None:
         spec = latest_masks.described(call.mask)
-        if spec is None and getattr(call.mask, "ndim", 0) == 4:
+        if spec is not None and call.mask.shape[-1] == 1 < keys and bool(call.mask.max() >= 0):
+            spec = _of_one_query(call, spec)
+        elif spec is None and getattr(call.mask, "ndim", 0) == 4:
             spec = latest_masks.of_sizes(call.mask.shape[0], *call.mask.shape[2:])
             spec = spec and replace(spec, changed=True)
         return replace(call, spec=spec)
@@ -370,8 +385,21 @@ def _described(call: ModelCall) -> ModelCall:
     of_size = [mask for mask in masks if mask.shape[3] == keys]
     # A decoder that attends to more keys than it made a mask for is refused, by its sizes.
     cached = call.causal and queries < keys and not is_cross(call.module, "")
-    for mask in (of_size or (masks if cached else []))[-1:]:
+    for made in (of_size or (masks if cached else []))[-1:]:
+        mask = made if of_size else _of_one_query(call, made)
         if call.implementation in ("sdpa", "eager"):
             mask = mask.as_kernel_computes(call.causal and call.implementation == "sdpa")
         return replace(call, spec=mask)
     return call
+
+
+def _of_one_query(call: ModelCall, mask: MaskSpec) -> MaskSpec:
+    """The description of a mask that hides no key of a cache, of which its model did not know.
+
+    So does the mask of one query and one key, which is spread over all keys, and no mask at all.
+    """
+    queries, keys = call.query.shape[2], call.key.shape[2]
+    if queries != 1 or call.implementation not in ("sdpa", "eager"):
+        return mask
+    sizes = {"kv_length": keys, "q_offset": keys - 1, "kv_offset": 0, "attention_mask": None}
+    return replace(mask, arguments=mask.arguments | sizes)

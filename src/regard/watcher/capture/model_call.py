@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 from regard.engine.tensors import in_host_memory, index_like
 from regard.errors import BackendError
-from regard.watcher.capture.events import AttentionEvent, attention_events
 from regard.watcher.capture.masks import MaskSpec
 
 if TYPE_CHECKING:
     import torch
+
+    from regard.watcher.seam.call import AttentionCall
 
 
 SINK_OPTIONS = ("s_aux", "sinks")  # columns of the softmax that have no key
@@ -101,8 +102,10 @@ class ModelCall:
         On a device facts follow from it, which saves a pass over the keys. On the CPU it is
         compared with the engine's, which is float64. With sinks the weights themselves are taken.
         """
-        events: list[AttentionEvent] = []
-        with attention_events(events.append):
+        from regard.watcher.seam.mode import AttentionMode
+
+        events: list[AttentionCall] = []
+        with AttentionMode(events.append):
             output, weights = self.own()
         if self.has_sinks:
             return output, weights, replace(self, weights=self._weights_with_sinks(events))
@@ -114,7 +117,7 @@ class ModelCall:
             return output, weights, replace(self, own_logsumexp=logsumexp)
         return output, weights, replace(self, logsumexp=logsumexp)
 
-    def _weights_with_sinks(self, events: list[AttentionEvent]) -> torch.Tensor:
+    def _weights_with_sinks(self, events: list[AttentionCall]) -> torch.Tensor:
         """Weights of a softmax with sinks; BackendError where a kernel keeps them to itself."""
         shape = (*self.query.shape[:3], self.key.shape[2])
         made = [x.weights for x in events if x.weights is not None and x.weights.shape == shape]

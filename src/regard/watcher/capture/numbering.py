@@ -18,13 +18,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from regard.errors import BackendError
 from regard.watcher.capture.modules import Forwards, attach_hook, named_modules
 from regard.watcher.capture.runs import LayerKey
+from regard.watcher.seam.running import is_cross
 
 if TYPE_CHECKING:
     import torch
 
     from regard.watcher.capture.model_call import ModelCall
-
-CROSS = re.compile(r"cross_?att|encoder_attn|EncDecAttention|cross_attn", re.IGNORECASE)
 
 
 class CallRelation(Enum):
@@ -197,12 +196,6 @@ class LayerNumbering:
         names = {self._names[key].rsplit(".", 1)[-1] for key in (one, other)}
         owners = {self.forwards.owner(self._modules[key]) for key in (one, other)}
         return len(classes) == len(names) == len(owners) == 1
-
-
-def is_cross(module: Any, name: str) -> bool:
-    """Whether queries and keys of this attention come from different texts."""
-    flag = getattr(module, "is_cross_attention", None)
-    return bool(flag) or CROSS.search(f"{name} {type(module).__name__}") is not None
 
 
 def _relation(calls: ModuleCalls, call: ModelCall) -> CallRelation:

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
-from math import prod
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,46 +12,24 @@ from numpy.typing import NDArray
 
 from regard.engine.tensors import in_host_memory
 from regard.errors import BackendError
-from regard.watcher.capture.events import (
-    AttentionEvent,
-    attention_events,
-    without_fast_path,
-)
-from regard.watcher.capture.handwritten import HandwrittenAttention
 from regard.watcher.capture.masks import MaskSpec, followed_masks, latest_masks
 from regard.watcher.capture.model_call import ModelCall
-from regard.watcher.capture.modules import RunningModules
-from regard.watcher.capture.numbering import is_cross
-from regard.watcher.capture.recorder import AttentionSource
+from regard.watcher.capture.recorder import RecordedSource
 from regard.watcher.capture.records import LayerRecord
 from regard.watcher.capture.runs import ForwardRun, LayerKey
 from regard.watcher.capture.segments import Segment, added_mask, call_segments, hides_whole_rows
-from regard.watcher.experiments.program_call import ProgramCall, change_program
+from regard.watcher.experiments.intervention_call import changed_call
 from regard.watcher.options import Options
+from regard.watcher.seam.call import AttentionCall, Place
+from regard.watcher.seam.running import RunningModules
+from regard.watcher.seam.source import AttentionSource, without_fast_path
 
 if TYPE_CHECKING:
     import torch
 
 
-HEAD_COUNT_NAMES = (
-    "num_heads",
-    "num_attention_heads",
-    "n_heads",
-    "n_head",
-    "nhead",
-    "heads",
-    "nheads",
-)
-PARTS = {
-    "encoder": "encoder", "decoder": "decoder", "vision": "vision", "visual": "vision",
-    "language": "decoder", "text": "text", "down": "down", "mid": "mid", "up": "up",
-}  # fmt: skip
-CROSS_NAMES = frozenset({"multihead_attn", "attn2"})  # of nn.TransformerDecoder and of diffusers
-OUTSIDE = "program"  # the path of attention outside of all modules
-
-
-class OperatorSource(AttentionSource):
-    """Attentions among the operators that a program runs on one thread.
+class OperatorSource(RecordedSource):
+    """Attentions that a program calls on one thread, as the reader of the seam.
 
     Layers are counted within a part, in the order in which they are first called. A forward of the
     outermost module is a text, unless its keys are those of a cache that was seen growing.
@@ -64,27 +40,17 @@ class OperatorSource(AttentionSource):
 
     def __init__(self, model: Any, options: Options) -> None:
         super().__init__(model, model, options)
-        self.modules = RunningModules(model)
-        self.handwritten = HandwrittenAttention()
-        self.handwritten.place = lambda: self.modules.path if self.modules.inside else ""
+        self.seam = AttentionSource(model, self.take, self._refuse)
+        self.modules = self.seam.modules
         self._layers: dict[tuple[str, int], LayerKey] = {}  # by path and number of the attention
-        self._numbers: Counter[str] = Counter()
-        self.handwritten.refuse = self._refuse
-        self._taken: dict[int, tuple[str, int]] = {}  # places of softmaxes that are none of scores
-        self._refused: set[tuple[str, int]] = set()
         self._heads = HeadList()
         self._forward = -1
-        self._decided = False
 
     @contextmanager
     def attached(self) -> Iterator[None]:
         changes = getattr(self.block, "changes", ())
-        with ExitStack() as stack:
-            stack.enter_context(without_fast_path() if changes else nullcontext())
-            stack.enter_context(followed_masks())
-            stack.enter_context(self.modules.attached())
-            found = attention_events(self.take, self.modules.embedded, self.handwritten)
-            stack.enter_context(found)
+        path = without_fast_path() if changes else nullcontext()
+        with path, followed_masks(), self.seam.attached():
             yield
 
     @property
@@ -94,7 +60,7 @@ class OperatorSource(AttentionSource):
     @property
     def unrecorded(self) -> tuple[str, ...]:
         """Paths of modules in which a softmax ran that no product with a value followed."""
-        return tuple(dict.fromkeys(path for path in self.handwritten.unrecorded.values() if path))
+        return self.seam.unrecorded
 
     @property
     def ran_elsewhere(self) -> bool:
@@ -115,14 +81,14 @@ class OperatorSource(AttentionSource):
     def watched_layers(self) -> int:
         return max(1, sum(self.options.watches(layer.layer) for layer in self._layers.values()))
 
-    def take(self, event: AttentionEvent) -> Any:
+    def take(self, seen: AttentionCall) -> Any:
         """Record an attention; what the program gets instead where it is changed, else None."""
-        if not self.modules.inside:
-            return None
-        call = as_call(event, self.modules)
-        if 0 in (*call.query.shape[:3], call.key.shape[2]):
-            return None
-        site = self._site(event)
+        with self.lenient():
+            return None if self.error else self._take(seen)
+        return None
+
+    def _take(self, seen: AttentionCall) -> Any:
+        call, site = as_call(seen.detached), (seen.place.path, seen.place.number)
         heads = self._heads.add(call, self.modules)
         if heads is not None:
             if heads.number == 1:  # the first looked like a layer
@@ -135,37 +101,31 @@ class OperatorSource(AttentionSource):
             if not heads.complete:
                 return None
             call, site = heads.joined(), (heads.path, 0)
-        layer_key = self._locate(site, event)
+        layer_key = self._locate(site, seen, call)
         watched = self.options.watches(layer_key.layer)
-        if site in self._refused or not (watched or self.intervention):
+        if not (watched or self.intervention):
             return None
-        if event.product is not None:
-            self._taken[event.product.serial] = site
         # Where transformers made the mask, positions and padding are known from it.
         self.drops_padding = call.spec is not None and layer_key.part != "cross"
         segments = call_segments(call) if self.drops_padding else []
         run = self._run(layer_key, call, segments)
         changed = None
         if self.intervention is not None:
-            before = segments or [self._segment(run, layer_key, call, event)]
-            numbers_bh = _numbers(event, self.modules)
-            program = ProgramCall.from_event(call, event, numbers_bh)
+            before = segments or [self._segment(run, layer_key, call, seen)]
             ids = self.modules.ids((call.query.shape[0], call.query.shape[2]))
-            call, changed = change_program(program, self.intervention, layer_key, before, ids)
+            call, changed = changed_call(call, seen, self.intervention, layer_key, before, ids)
             segments = call_segments(call) if self.drops_padding else []
-        for segment in segments or [self._segment(run, layer_key, call, event)]:
+        for segment in segments or [self._segment(run, layer_key, call, seen)]:
             for record in self.recorder.records(run, layer_key, call, segment):
-                record.mixed |= event.product is not None and event.product.mixed
+                record.mixed |= seen.mixed
             tokens = self._tokens(run, layer_key, segment, call)
             self.recorder.record(run, layer_key, call, segment, segment.row_start, tokens=tokens)
         self.recorder.report_progress(layer_key)
         return changed
 
-    def _refuse(self, serial: int) -> None:
+    def _refuse(self, place: Place) -> None:
         """Drop what looked like attention, and was the product of keys and values."""
-        if serial in self._taken:
-            self._refused.add(self._taken[serial])
-            self._remove(self._taken.pop(serial))
+        self._remove((place.path, place.number))
 
     def _remove(self, site: tuple[str, int]) -> None:
         layer_key = self._layers.pop(site, None)
@@ -173,39 +133,23 @@ class OperatorSource(AttentionSource):
             if layer_key is not None:
                 run.records.pop(layer_key, None)
 
-    def _site(self, event: AttentionEvent) -> tuple[str, int]:
-        """The path of the innermost module, and how often it attended before in this forward."""
-        if self._forward != self.modules.forwards:
-            self._forward, self._decided = self.modules.forwards, False
-            outside = self._numbers[OUTSIDE]  # calls outside of all modules go on counting
-            self._numbers = Counter({OUTSIDE: outside})
-        path = self.modules.path or _name(self.modules)
-        path = f"{path}.{event.inside}" if event.inside else path
-        self._numbers[path] += 1
-        return path, self._numbers[path] - 1
-
-    def _locate(self, site: tuple[str, int], event: AttentionEvent) -> LayerKey:
+    def _locate(self, site: tuple[str, int], seen: AttentionCall, call: ModelCall) -> LayerKey:
         if site not in self._layers:
-            call = as_call(event, self.modules)
-            two = self.modules.was_given_two(call.query.shape[2], call.key.shape[2])
-            part = part_name(site[0], call, event, from_two_texts=two)
-            if part == "encoder" and self._continues(call):
-                part = "decoder"
+            part, band = seen.place.part, None if call.spec is None else call.spec.band
+            if band is not None:
+                part = self.seam.part(seen, ordered=band[1] == 0)
             layer = sum(key.part == part for key in self._layers.values())
             self._layers[site] = LayerKey(part, layer)
         return self._layers[site]
-
-    def _continues(self, call: ModelCall) -> bool:
-        return self.modules.has_cache(call.query.shape[2], call.key.shape[2])
 
     def _run(self, layer_key: LayerKey, call: ModelCall, segments: list[Segment]) -> ForwardRun:
         """The text of an attention, decided once a forward, where a layer comes again."""
         recorder = self.recorder
         run = recorder.runs[-1] if recorder.runs else recorder.begin_text()
         records = run.records.get(layer_key)
-        if records is None or self._decided:
+        if records is None or self._forward == self.modules.forwards:
             return run
-        self._decided = True
+        self._forward = self.modules.forwards
         generation, queries, keys = recorder.generation, call.query.shape[2], call.key.shape[2]
         first = segments[0].row_start if segments else keys - queries
         reached = records[0].first_row + records[0].queries if segments else records[0].keys
@@ -220,14 +164,15 @@ class OperatorSource(AttentionSource):
         return run
 
     def _segment(
-        self, run: ForwardRun, layer_key: LayerKey, call: ModelCall, event: AttentionEvent
+        self, run: ForwardRun, layer_key: LayerKey, call: ModelCall, event: AttentionCall
     ) -> Segment:
         """All sentences of a call, whose queries follow those that were recorded."""
         before = run.records.get(layer_key, [LayerRecord(self.options.map)])[0]
         row_start = before.first_row + before.queries
         if not before.queries and not event.causal and layer_key.part != "cross":
             # A cache that was filled before the block: its queries are the last tokens.
-            row_start = call.key.shape[2] - call.query.shape[2] if self._continues(call) else 0
+            queries, keys = call.query.shape[2], call.key.shape[2]
+            row_start = keys - queries if self.modules.has_cache(queries, keys) else 0
         return event_segment(call, event, row_start)
 
     def _tokens(
@@ -299,46 +244,36 @@ def _follows(records: list[LayerRecord], segment: Segment) -> bool:
     return all(0 < x.queries == segment.row_start - x.first_row for x in some)
 
 
-def as_call(event: AttentionEvent, modules: RunningModules) -> ModelCall:
-    """An event as a call (b, h, q, d); of weights with a query and key of no width."""
-    module = modules.module
-    if event.weights is None:
-        assert event.query is not None
-        assert event.key is not None
-        options = {"scaling": event.scale, "is_causal": event.causal, "softcap": event.softcap}
-        spec = described(event.query, event.key, event)
-        key, mask = event.key, event.mask
+def as_call(seen: AttentionCall) -> ModelCall:
+    """A call as the recorder takes it; of weights with a query and key of no width."""
+    module = seen.place.module
+    if seen.weights is None:
+        assert seen.query is not None
+        assert seen.key is not None
+        options = {"scaling": seen.scale, "is_causal": seen.causal, "softcap": seen.softcap}
+        spec = described(seen)
+        key, mask = seen.key, seen.mask
         if spec is None:
-            key, mask = used_keys(event.query.shape[2], event.key, event.mask)
+            key, mask = used_keys(seen.query.shape[2], seen.key, seen.mask)
         # Next to the lowest number a log-sum-exp has no digits left for the number of keys.
-        logsumexp = None if hides_whole_rows(mask) else _on_device(event.logsumexp)
-        tensors = event.query, key, key[..., :0], mask
+        logsumexp = None if hides_whole_rows(mask) else _on_device(seen.logsumexp)
+        tensors = seen.query, key, key[..., :0], mask
         return ModelCall(module, *tensors, options, "operator", spec=spec, logsumexp=logsumexp)
-    weights = by_sentence(event.weights, module, modules.sentences(event.weights.shape[-2]))
-    weights = weights.float().cpu()
+    weights, spec = seen.weights.float().cpu(), described(seen)
+    if spec is None and weights.shape[2] < weights.shape[3]:
+        keys, _ = used_keys(weights.shape[2], weights.mT, weights > 0)
+        weights = keys.mT
     query, key = (weights.new_zeros((*weights.shape[:2], n, 0)) for n in weights.shape[2:])
-    spec = described(query, key, event)
     return ModelCall(module, query, key, key, None, {}, "operator", spec=spec, weights=weights)
 
 
-def described(query: torch.Tensor, key: torch.Tensor, event: AttentionEvent) -> MaskSpec | None:
+def described(seen: AttentionCall) -> MaskSpec | None:
     """The mask that transformers made for a call, where it made one of these sizes."""
-    spec = latest_masks.of_sizes(query.shape[0], query.shape[2], key.shape[2])
-    if spec is None or event.mask is not None or event.weights is not None:
+    sentences, _, queries, keys = seen.shape
+    spec = latest_masks.of_sizes(sentences, queries, keys)
+    if spec is None or seen.mask is not None or seen.weights is not None:
         return None if spec is None else replace(spec, changed=True)
-    return spec.as_kernel_computes(event.causal)
-
-
-def _numbers(event: AttentionEvent, modules: RunningModules) -> torch.Tensor | None:
-    """The number, among the weights of an event, of those of each sentence and head, (b, h)."""
-    import torch
-
-    if event.weights is None:
-        return None
-    leading = event.weights.shape[:-2]
-    numbers = torch.arange(prod(leading)).reshape(*leading, 1, 1)
-    given = modules.sentences(event.weights.shape[-2])
-    return by_sentence(numbers, modules.module, given)[..., 0, 0]
+    return spec.as_kernel_computes(seen.causal)
 
 
 def used_keys(
@@ -347,7 +282,7 @@ def used_keys(
     """Keys and mask without the end of a static cache, which no query may look at yet."""
     if mask is None or queries >= key.shape[2] or mask.shape[-1] != key.shape[2]:
         return key, mask
-    seen = mask if mask.dtype == _bool() else mask > -1e4
+    seen = mask if str(mask.dtype) == "torch.bool" else mask > -1e4
     used = int(seen.reshape(-1, key.shape[2]).any(dim=0).nonzero().max()) + 1 if seen.any() else 0
     last_query = seen[..., -1, :used]
     if used < queries or not last_query[..., -1].all():
@@ -364,72 +299,7 @@ def _on_device(logsumexp: torch.Tensor | None) -> torch.Tensor | None:
     return None if logsumexp is None or in_host_memory(logsumexp) else logsumexp
 
 
-def by_sentence(weights: torch.Tensor, module: Any, sentences: int | None = None) -> torch.Tensor:
-    """Weights (..., q, k) as (b, h, q, k); sentences and heads may be one axis or several.
-
-    ``sentences`` is their number where it is known.
-    """
-    leading, heads = tuple(weights.shape[:-2]), head_count(module)
-    if len(leading) == 2:
-        if sentences is None and leading[0] == heads:
-            sentences = leading[1]
-        return weights.transpose(0, 1) if leading[0] != sentences == leading[1] else weights
-    if len(leading) < 2:
-        number = prod(leading)
-        if sentences and not heads and number % sentences == 0:
-            heads = number // sentences
-        of_each = heads if heads and number % heads == 0 else number
-        leading = (number // of_each, of_each)
-    elif heads and prod(leading[1:]) == heads:
-        leading = (leading[0], heads)
-    else:
-        leading = (prod(leading[:-1]), leading[-1])
-    return weights.reshape(*leading, *weights.shape[-2:])
-
-
-def head_count(module: Any) -> int | None:
-    """The number of heads that a module names."""
-    numbers = (getattr(module, name, None) for name in HEAD_COUNT_NAMES)
-    return next((x for x in numbers if isinstance(x, int) and x > 0), None)
-
-
-def part_name(
-    path: str, call: ModelCall, event: AttentionEvent, *, from_two_texts: bool = False
-) -> str:
-    """The part of a model that a path names; else 'decoder' where no query sees a later key."""
-    words = path.lower().split(".")
-    two = from_two_texts and not call.merged
-    if is_cross(call.module, path) or CROSS_NAMES.intersection(words) or two:
-        return "cross"
-    if "text_decoder" in words:
-        return "decoder"
-    for word in words:
-        part = next((PARTS[x] for x in PARTS if word == x or word.startswith(f"{x}_")), None)
-        if part is not None:
-            return part
-    if call.spec is not None and call.spec.band is not None:
-        return "decoder" if call.spec.band[1] == 0 else "encoder"
-    return "decoder" if event.causal or is_ordered(call) else "encoder"
-
-
-def is_ordered(call: ModelCall) -> bool:
-    """Whether every later key is hidden from each query, and the queries are the last keys."""
-    shown = call.mask if call.weights is None else call.weights > 0
-    queries, keys = call.query.shape[2], call.key.shape[2]
-    if shown is None or queries < 2 or tuple(shown.shape[-2:]) != (queries, keys):
-        return False
-    hidden = ~shown if shown.dtype == _bool() else shown < -1e4
-    later = hidden.new_ones((queries, keys)).triu(keys - queries + 1)
-    return bool(later.any()) and bool((hidden | ~later).all())
-
-
-def _bool() -> Any:
-    import torch
-
-    return torch.bool
-
-
-def event_segment(call: ModelCall, event: AttentionEvent, row_start: int) -> Segment:
+def event_segment(call: ModelCall, event: AttentionCall, row_start: int) -> Segment:
     """All sentences of a call, with its mask as ``observe`` takes it."""
     (sentences, _, queries, _), keys = call.query.shape, call.key.shape[2]
     arguments: dict[str, Any] = {"offset": row_start}
@@ -442,8 +312,3 @@ def event_segment(call: ModelCall, event: AttentionEvent, row_start: int) -> Seg
         arguments["mask"] = bias + arguments["mask"] if "mask" in arguments else bias
     everything = tuple(range(sentences))
     return Segment(everything, slice(0, queries), slice(0, keys), row_start, 0, arguments)
-
-
-def _name(modules: RunningModules) -> str:
-    module = modules.module
-    return OUTSIDE if module is None else type(module).__name__

@@ -9,12 +9,14 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from regard.errors import BackendError, RegardError
 from regard.watcher.capture.deferred import STEPS_AT_ONCE, DeviceQueue, PendingSteps
 from regard.watcher.capture.generation import FollowedGeneration
 from regard.watcher.capture.model_call import ModelCall
@@ -31,11 +33,28 @@ if TYPE_CHECKING:
     from regard.watcher.capture.operators import OperatorSource
     from regard.watcher.experiments.intervention_call import ModelIntervention
     from regard.watcher.experiments.rerun import RunCapture
+    from regard.watcher.mixers.inputs import MixerInputs
 
 Progress = Callable[[LayerKey], None]
 
 
-class AttentionSource:
+# What code that records may raise where a program attends as no other did before.
+RECORDING_ERRORS = (RegardError, ValueError, TypeError, LookupError, AttributeError,
+                    ArithmeticError, AssertionError, RuntimeError)  # fmt: skip
+
+
+def _recording_error(error: Exception) -> RegardError:
+    if isinstance(error, RegardError):
+        return error
+    unmet = BackendError(
+        f"this attention could not be recorded ({type(error).__name__}: {error}); the program ran "
+        "to its end as without regard. Please report the model."
+    )
+    unmet.__cause__ = error
+    return unmet
+
+
+class RecordedSource:
     """What both sources have: the recorder that they feed, and what is changed in their block."""
 
     def __init__(self, model: Any, holder: Any, options: Options) -> None:
@@ -45,6 +64,20 @@ class AttentionSource:
         self.capture: RunCapture | None = None
         self.outcome: Experiment | None = None
         self.block: Any = None  # the ``Watching`` of the block, to run the model again
+        self.error: RegardError | None = None  # the first, raised at the end of the block
+
+    @contextmanager
+    def lenient(self) -> Iterator[None]:
+        """Keep an error of recording for the end of the block: the program goes on without it.
+
+        Where heads are changed it is raised at once, since the program would go on unchanged.
+        """
+        try:
+            yield
+        except RECORDING_ERRORS as error:
+            if self.intervention is not None:
+                raise
+            self.error = self.error or _recording_error(error)
 
     @property
     def recorder(self) -> Recorder:
@@ -62,6 +95,7 @@ class Recorder:
         self.source, self.options, self.progress = source, options, progress
         self.runs: list[ForwardRun] = []
         self.media = MediaInputs(source.model, self.runs)
+        self.mixers: MixerInputs | None = None
         self.memory = MemoryUse()
         self._kept: dict[LayerKey, bool] = {}
         self.device_queue = DeviceQueue()

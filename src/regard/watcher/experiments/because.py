@@ -32,7 +32,8 @@ from regard.experiments.selection import Word, check_number, word_tokens
 from regard.typing import Array
 from regard.watcher.capture.runs import LayerKey
 from regard.watcher.experiments.intervention_call import Probe, SentenceCall
-from regard.watcher.experiments.rerun import TextRerun
+from regard.watcher.experiments.output_projection import linear_map
+from regard.watcher.experiments.rerun import TextRerun, float_dtype
 
 # Relative to the length of the vector of all terms: the model rounds its sums at every layer.
 SUM_TOLERANCE = {"float64": 1e-6, "float32": 1e-3, "float16": 3e-2, "bfloat16": 1e-1}
@@ -42,7 +43,7 @@ SUM_TOLERANCE = {"float64": 1e-6, "float32": 1e-3, "float16": 3e-2, "bfloat16": 
 class ResidualBlock:
     """One layer: norm and attention, norm and feed-forward; after each of them where ``post``.
 
-    ``query`` and ``key`` give matrix (e, h d) and bias (h d) of the projections.
+    ``query`` and ``key`` are linear functions of the stream.
     """
 
     attention: Any = field(repr=False)
@@ -50,8 +51,8 @@ class ResidualBlock:
     projection: Any = field(repr=False)
     feed_forward: Any = field(repr=False)
     feed_forward_norm: Any = field(repr=False)
-    query: Callable[[], tuple[Array, Array]] = field(repr=False)
-    key: Callable[[], tuple[Array, Array]] = field(repr=False)
+    query: Callable[[Any], Any] = field(repr=False)
+    key: Callable[[Any], Any] = field(repr=False)
 
 
 @dataclass(frozen=True)
@@ -66,7 +67,7 @@ class ResidualLayout:
 
 def residual_layout(model: Any) -> ResidualLayout:
     """The layout of a model, by the names of its modules; raises BackendError if it is unknown."""
-    base = getattr(model, model.base_model_prefix, model)
+    base = getattr(model, getattr(model, "base_model_prefix", ""), model)
     for names, make in (("layers", _llama), ("h", _gpt2), ("encoder", _bert)):
         if hasattr(base, names):
             try:
@@ -89,8 +90,7 @@ def _llama(base: Any) -> ResidualLayout:
         blocks.append(
             ResidualBlock(
                 attention, layer.input_layernorm, attention.o_proj, layer.mlp,
-                layer.post_attention_layernorm, _linear(attention.q_proj),
-                _linear(attention.k_proj),
+                layer.post_attention_layernorm, attention.q_proj, attention.k_proj,
             )
         )  # fmt: skip
     return ResidualLayout({"embedding": base.embed_tokens}, tuple(blocks))
@@ -116,7 +116,7 @@ def _bert(base: Any) -> ResidualLayout:
         blocks.append(
             ResidualBlock(
                 own, output.LayerNorm, output.dense, layer.output.dense, layer.output.LayerNorm,
-                _linear(own.query), _linear(own.key),
+                own.query, own.key,
             )
         )  # fmt: skip
     table = base.embeddings
@@ -134,27 +134,15 @@ def in_float64(tensor: Any) -> Array:
     return array
 
 
-def matrix_and_bias(module: Any) -> tuple[Array, Array]:
-    """Matrix (in, out) and bias (out) of a linear layer, or of the Conv1D of GPT-2."""
-    weight = in_float64(module.weight)
-    matrix = weight if type(module).__name__ == "Conv1D" else weight.T
-    bias = getattr(module, "bias", None)
-    return matrix, np.zeros(matrix.shape[1]) if bias is None else in_float64(bias)
+def matrix_and_bias(module: Any, width: int, like: Any) -> tuple[Array, Array]:
+    """Matrix (in, out) and bias (out) of a linear module, from what it does to unit vectors."""
+    matrix, bias_e = linear_map(module, like.new_zeros(width))
+    return in_float64(matrix), in_float64(bias_e)
 
 
-def _linear(module: Any) -> Callable[[], tuple[Array, Array]]:
-    _ = module.weight  # another kind of layer has none
-    return lambda: matrix_and_bias(module)
-
-
-def _third(module: Any, number: int) -> Callable[[], tuple[Array, Array]]:
-    def part() -> tuple[Array, Array]:
-        matrix, bias = matrix_and_bias(module)
-        width = len(bias) // 3
-        at = slice(number * width, (number + 1) * width)
-        return matrix[:, at], bias[at]
-
-    return part
+def _third(module: Any, number: int) -> Callable[[Any], Any]:
+    """A third of what a module returns: GPT-2 makes query, key and value at once."""
+    return lambda x_te: module(x_te).chunk(3, dim=-1)[number]
 
 
 @dataclass
@@ -166,6 +154,7 @@ class StreamCapture:
     heads: dict[int, Array] = field(default_factory=dict, repr=False)
     feed_forwards: dict[int, Array] = field(default_factory=dict, repr=False)
     rotary: dict[int, Any] = field(default_factory=dict, repr=False)
+    stream: Any = field(default=None, repr=False)  # a tensor of the model's dtype and device
 
     def attach(self, stack: ExitStack) -> None:
         """Hooks for the time of the stack."""
@@ -190,6 +179,7 @@ class StreamCapture:
 
     def _input(self, number: int) -> Any:
         def take(module: Any, arguments: Any) -> None:
+            self.stream = arguments[0].detach()
             array = in_float64(arguments[0])
             self.heads[number] = array.reshape(-1, *array.shape[-2:])[0]
 
@@ -282,7 +272,7 @@ def _factors(
     )
     factors = []
     for side, (project, number, heads, name) in enumerate(sides):
-        matrix, bias = project()
+        matrix, bias = matrix_and_bias(project, written_nte.shape[-1], capture.stream)
         width = len(bias) // heads
         at = slice(number * width, (number + 1) * width)
         vectors_nd = np.vstack([written_nte[:, side] @ matrix[:, at], bias[at]])
@@ -330,8 +320,9 @@ def stream_before(
     if layout.embedding_norm is not None:
         components, written = normed(layout.embedding_norm, components, written)
     for number, block in enumerate(layout.blocks[:layer]):
-        matrix, bias = matrix_and_bias(block.projection)
-        width = len(matrix) // heads
+        inputs = capture.heads[number].shape[-1]
+        matrix, bias = matrix_and_bias(block.projection, inputs, capture.stream)
+        width = inputs // heads
         for head in range(heads):
             part = slice(head * width, (head + 1) * width)
             components.append(Component("head", layer=number, head=head))
@@ -363,6 +354,11 @@ def normed(
 
 def frozen_norm(module: Any, x_te: Array) -> FrozenNorm:
     """A norm of torch as it acts on these vectors; RMSNorm does not remove the mean."""
+    if module.weight.is_meta:
+        raise BackendError(
+            f"the weights of {type(module).__name__} are offloaded, and because needs them: load "
+            "the model into memory, without a device_map that leaves parts on the disk or the CPU."
+        )
     gain_e = in_float64(module.weight)
     bias = getattr(module, "bias", None)
     bias_e = np.zeros(len(gain_e)) if bias is None else in_float64(bias)
@@ -394,7 +390,7 @@ def _check_sum(rerun: TextRerun, score: float, terms: list[ScoreTerm]) -> None:
     """Raise where the terms do not sum to the model's own score."""
     values_n = np.array([x.value for x in terms])
     total = float(values_n.sum())
-    dtype = str(next(rerun.model.parameters()).dtype).removeprefix("torch.")
+    dtype = float_dtype(rerun.model)
     allowed = SUM_TOLERANCE[dtype] * max(1.0, float(np.sqrt((values_n**2).sum())))
     if not abs(total - score) <= allowed:
         raise BackendError(

@@ -10,15 +10,40 @@ import numpy as np
 from numpy.typing import NDArray
 
 from regard.errors import ArgumentError, BackendError, NotAskedError
-from regard.experiments.changes import Change, Progress, Replace
+from regard.experiments.changes import Change, KnockOut, Progress, Redirect, Replace
 from regard.experiments.effects import Choice, Effects
 from regard.experiments.experiment import Experiment, Parting, WordProbability, likeliest_tokens
-from regard.experiments.selection import HeadSelection, Numbers, Word, word_name, word_tokens
+from regard.experiments.selection import (
+    HeadSelection,
+    Numbers,
+    Word,
+    check_number,
+    word_name,
+    word_tokens,
+)
 from regard.text.words import TokenizedText, tokenized_ids
 from regard.typing import Array
 from regard.watcher.capture.runs import LayerKey
 from regard.watcher.experiments.intervention_call import AblateByRow, Probe
-from regard.watcher.experiments.rerun import NO_MODEL, RunCapture, TextRerun, WatchedRun
+from regard.watcher.experiments.outcome import (
+    BY_TOKEN,
+    LABEL,
+    NEXT,
+    TOKEN_LABELS,
+    Outcome,
+    label_id,
+    most_changed,
+    need_choices,
+    tables,
+)
+from regard.watcher.experiments.rerun import (
+    NO_MODEL,
+    RunCapture,
+    TextRerun,
+    WatchedRun,
+    input_device,
+    token_name,
+)
 from regard.watcher.options import Options
 
 if TYPE_CHECKING:
@@ -165,8 +190,8 @@ class WatchedAdapter:
         return np.stack(tables) if layer is None else tables[0]
 
     def same(self, before: WatchedRun, after: WatchedRun) -> bool:
-        """Whether not one bit of the logits differs."""
-        one, other = self.logits(before), self.logits(after)
+        """Whether not one bit of what came out differs."""
+        one, other = (_outcome(run).values for run in (before, after))
         return one.shape == other.shape and bool((one == other).all())
 
     def parting(self, before: WatchedRun, after: WatchedRun) -> Parting:
@@ -174,7 +199,7 @@ class WatchedAdapter:
         return Parting((), self.probabilities(before, after))
 
     def probabilities(self, before: WatchedRun, after: WatchedRun) -> tuple[WordProbability, ...]:
-        """The likeliest next tokens of either run."""
+        """The likeliest next tokens of either run, masked tokens or labels."""
         return likeliest_tokens(self, before, after)
 
     def output_words(self, run: WatchedRun) -> tuple[str, ...]:
@@ -182,52 +207,76 @@ class WatchedAdapter:
         return () if run.sequences is None else tuple(self.output_texts(run)[0].split())
 
     def output_texts(self, run: WatchedRun) -> tuple[str, ...]:
-        """Texts of ``generate``, one for each sentence."""
+        """What ``generate`` wrote, one text for each sentence, without the text it was given."""
         if run.sequences is None:
             raise NotAskedError("there is text where the model generates: call model.generate.")
-        return tuple(decoded_text(run.tokenizer, x) for x in run.sequences)
+        start = run.given_tokens
+        return tuple(decoded_text(run.tokenizer, x[start:]) for x in run.sequences)
 
     def logits(self, run: WatchedRun) -> torch.Tensor:
         if run.logits is None:
             raise NotAskedError(
-                "this model has no logits: take a class with a language-model head, or compare "
-                "its outputs yourself."
+                "this model has no logits: take a class with a head that chooses among words or "
+                "labels, or compare its outputs yourself."
             )
         return run.logits
+
+    def default_position(self, before: WatchedRun, after: WatchedRun, sentence: int) -> int | None:
+        """The token that is looked at: the last one, the first mask, the label most changed."""
+        outcome = _outcome(after)
+        check_number("sentence", sentence, len(outcome.values))
+        places = after.places[sentence] if outcome.kind in BY_TOKEN else ()
+        if outcome.kind == TOKEN_LABELS:
+            return most_changed(_outcome(before), outcome, sentence, places)
+        return places[0] if places else None
 
     def next_probabilities(
         self, run: WatchedRun, sentence: int, position: int | None
     ) -> NDArray[np.float64]:
-        """probability_v after a position, by default the last real token."""
-        logits_btv = self.logits(run)
-        sentences, tokens = logits_btv.shape[:2]
-        if not 0 <= sentence < sentences:
-            raise ArgumentError(f"sentence must be 0 to {sentences - 1}, got {sentence!r}.")
-        at = run.last_positions[sentence] if position is None else position
-        if not 0 <= at < tokens:
-            raise ArgumentError(f"position must be 0 to {tokens - 1}, got {at!r}.")
-        probability_v: NDArray[np.float64] = (
-            logits_btv[sentence, at].double().softmax(-1).cpu().numpy()
-        )
-        return probability_v
+        """probability_v after a position, or of its mask or label; of the whole text without."""
+        logits = self.logits(run)
+        check_number("sentence", sentence, len(logits))
+        if logits.ndim == 2:
+            position = None
+        elif position is None:
+            position = run.places[sentence][-1]
+        elif not 0 <= position < logits.shape[1]:
+            raise ArgumentError(f"position must be 0 to {logits.shape[1] - 1}, got {position!r}.")
+        return np.asarray(_outcome(run).probabilities(sentence, position))
 
     def token_name(self, run: WatchedRun, token: int) -> str:
-        """A token as it is written, or its number where there is no tokenizer."""
-        return token_name(run.tokenizer, token)
+        """A token as it is written, or its number where there is no tokenizer; a label's name."""
+        return choice_name(run.tokenizer, token, _outcome(run))
 
     def to_dict(self, experiment: Experiment, by: str) -> dict[str, Any]:
-        """The likeliest next tokens of each sentence, and generated texts."""
-        sentences = range(experiment.logits[0].shape[0])
-        tokens = [
+        """What came out for each sentence, as it is printed, and generated texts."""
+        outcome = experiment.after.outcome
+        sentences = range(0 if outcome is None else len(outcome.values))
+        shown = [
             [
-                {"token": x.word, "id": x.id, "before": x.before, "after": x.after}
-                for x in experiment.next_tokens(sentence=sentence)
+                {"heading": table.heading, "rows": [
+                    {"token": x.word, "id": x.id, "before": x.before, "after": x.after}
+                    for x in table.rows
+                ]}
+                for table in tables(experiment, sentence)
             ]
             for sentence in sentences
-        ]
+        ]  # fmt: skip
         generated = experiment.after.sequences is not None
         texts = dict(zip(("before", "after"), experiment.texts, strict=True)) if generated else None
-        return {"next_tokens": tokens, "texts": texts}
+        kind = None if outcome is None else outcome.kind
+        found: dict[str, Any] = {"outcome": kind, "shown": shown, "texts": texts}
+        if kind == NEXT:
+            found["next_tokens"] = [one[0]["rows"] for one in shown]
+        return found
+
+
+def _outcome(run: WatchedRun) -> Outcome:
+    if run.outcome is None:
+        raise NotAskedError(
+            "this model gives neither logits nor last_hidden_state: compare its outputs yourself."
+        )
+    return run.outcome
 
 
 WATCHED_ADAPTER = WatchedAdapter()
@@ -269,6 +318,24 @@ def select_heads(
     return HeadSelection.from_numbers(parts, layer, head)
 
 
+def check_words(seen: Seen, change: Change) -> None:
+    """Raise where a change names a word that is not in the text, before the model runs."""
+    for part in change.heads.parts or seen.parts[:1]:
+        if part not in seen.parts:
+            continue  # what parts there are is said by the run
+        if isinstance(change, KnockOut):
+            for word in change.words:
+                check_word(seen, word, part, is_key=True)
+        elif isinstance(change, Redirect):
+            check_word(seen, change.word, part, is_key=False)
+            check_word(seen, change.to, part, is_key=True)
+
+
+def check_word(seen: Seen, word: Word, part: str | None, *, is_key: bool) -> None:
+    """Raise where a word is not in the rows or the columns of a part."""
+    word_tokens(seen.texts(part)[is_key], word)
+
+
 def mean_outputs(block: Watching, texts: Sequence[str]) -> dict[tuple[str, int], torch.Tensor]:
     """Mean output (h, d) of every head over all tokens of some texts."""
     import torch
@@ -280,7 +347,7 @@ def mean_outputs(block: Watching, texts: Sequence[str]) -> dict[tuple[str, int],
         raise BackendError("to='mean' needs a model with one side: ablate to zero here.")
     options = Options.from_arguments((), top=0, map=0)
     plain = replace(block, options=options, progress=None, changes=())
-    device = next(model.parameters()).device
+    device = input_device(model)
     sums: dict[tuple[str, int], torch.Tensor] = {}
     tokens = 0
     for text in texts:
@@ -321,9 +388,9 @@ def effects(
     """
     if not isinstance(batch, int) or batch < 1:
         raise ArgumentError(f"batch must be a number from 1 up, got {batch!r}.")
-    at = check_position(position, len(rerun.text_ids))
+    at, outcome = rerun.place(position), need_choices(rerun.outcome, rerun.model)
     logits_v = rerun.logits_at(at)[0]
-    tokens = choose_tokens(rerun.tokenizer, logits_v, of, against)
+    tokens = choose_tokens(rerun.tokenizer, logits_v, of, against, outcome)
     full = float(logits_v[tokens[0]] - logits_v[tokens[1]])
     total, done = sum(rerun.heads.values()), 0
     by_layer: dict[tuple[str, int], NDArray[np.float64]] = {
@@ -341,27 +408,26 @@ def effects(
             done += rows
             if progress is not None:
                 progress(done, total)
-    names = [token_name(rerun.tokenizer, token) for token in tokens]
-    prefix = tuple(rerun.text_ids[: at + 1].tolist())
+    names = [choice_name(rerun.tokenizer, token, outcome) for token in tokens]
+    prefix = tuple(rerun.text_ids[: None if at is None else at + 1].tolist())
     choice = Choice(names[0], names[1], tokens, prefix)
-    return Effects(choice, full, by_layer, to="zero" if means is None else "mean")
-
-
-def check_position(position: int | None, tokens: int) -> int:
-    """A position of the text, from 0; the last if none is given."""
-    if position is None:
-        return tokens - 1
-    if not isinstance(position, int | np.integer) or not 0 <= position < tokens:
-        raise ArgumentError(f"position must be 0 to {tokens - 1}, got {position!r}.")
-    return int(position)
+    to = "zero" if means is None else "mean"
+    return Effects(choice, full, by_layer, to=to, where=rerun.where(at))
 
 
 def choose_tokens(
-    tokenizer: Any, logits_v: NDArray[np.float64], of: str | int | None, against: str | int | None
+    tokenizer: Any,
+    logits_v: NDArray[np.float64],
+    of: str | int | None,
+    against: str | int | None,
+    outcome: Outcome | None = None,
 ) -> tuple[int, int]:
-    """Ids of two tokens; the likeliest, and the likeliest other, where none is given."""
+    """Ids of two tokens or labels; the likeliest, and the likeliest other, where none is given."""
     order = np.argsort(-logits_v, kind="stable")
-    of, against = _spelt_alike(tokenizer, logits_v, of, against)
+    if outcome is not None and outcome.kind in (LABEL, TOKEN_LABELS):
+        of, against = (None if x is None else label_id(outcome, x) for x in (of, against))
+    else:
+        of, against = _spelt_alike(tokenizer, logits_v, of, against)
     one = int(order[0]) if of is None else token_id(tokenizer, logits_v, of)
     rival = int(next(x for x in order if x != one))
     other = rival if against is None else token_id(tokenizer, logits_v, against)
@@ -414,11 +480,11 @@ def token_id(tokenizer: Any, logits_v: NDArray[np.float64], word: str | int) -> 
     return int(max(candidates, key=lambda token: logits_v[token]))
 
 
-def token_name(tokenizer: Any, token: int) -> str:
-    """A token as it is written, or its number where there is no tokenizer."""
-    if tokenizer is None:
-        return str(token)
-    return str(tokenizer.decode([token])) or str(tokenizer.convert_ids_to_tokens(token))
+def choice_name(tokenizer: Any, token: int, outcome: Outcome) -> str:
+    """A token as it is written, or the name of a label."""
+    if outcome.kind in (LABEL, TOKEN_LABELS):
+        return outcome.labels.get(token, str(token))
+    return token_name(tokenizer, token)
 
 
 def decoded_text(tokenizer: Any, ids: Any) -> str:

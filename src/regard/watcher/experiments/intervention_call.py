@@ -29,6 +29,18 @@ if TYPE_CHECKING:
 
     from regard.experiments.experiment import ModelAdapter
     from regard.watcher.capture.interface import InterfaceSource
+    from regard.watcher.seam.call import AttentionCall
+
+# Of the largest output: two products of the same factors in another order.
+PRODUCT_ROUNDING = {"float64": 1e-9, "float32": 1e-4, "float16": 1e-2, "bfloat16": 4e-2}
+ATTENDS_OTHERWISE = (
+    "its heads cannot be told apart in what it computed, so they cannot be changed. "
+    "Dropout is one reason (call model.eval()), sinks, mixed heads and nested tensors are others."
+)
+ATTENDS_BY_HAND = (
+    "in attention written by hand changed weights have no gradients, only ablated and patched "
+    "heads: run it inside `with torch.no_grad():`."
+)
 
 TakeOutput = Callable[["torch.Tensor", LayerKey], None]
 
@@ -108,7 +120,7 @@ class SentenceCall:
 
     def scores(self, heads: Positions, rows: Positions) -> torch.Tensor:
         """Masked scores_hqk of some heads and queries, in float32."""
-        return masked_scores(self.call, self.row, heads, rows)
+        return masked_scores(self.call, self.row, heads, rows).detach()
 
     def index(self, heads: HeadSelection) -> Positions:
         return heads.index(self.call.query.shape[1], str(self.key))
@@ -152,7 +164,7 @@ class SentenceCall:
         rows, columns = self.queries_at(query[1]), self.keys_at(key[1])
         if not len(rows):
             return
-        scores_hqk = self.scores(heads, rows)
+        scores_hqk = masked_scores(self.call, self.row, heads, rows)
         inside = np.zeros(scores_hqk.shape[-1], bool)
         inside[columns] = True
         if not len(columns) or (scores_hqk[..., inside] == -np.inf).any():
@@ -276,8 +288,8 @@ def masked_scores(
     if call.weights is not None:  # written by hand: their logarithms differ by a constant a row
         weights_hqk = call.weights[sentence][np.ix_(heads, rows)]
         return weights_hqk.to(call.value.device).log()
-    query_hqd = call.query[sentence][np.ix_(heads, rows)].detach().float()
-    key_hkd = call.key[sentence, heads // call.group].detach().float()
+    query_hqd = call.query[sentence][np.ix_(heads, rows)].float()
+    key_hkd = call.key[sentence, heads // call.group].float()
     scale = call.query.shape[-1] ** -0.5 if call.scale is None else call.scale
     scores_hqk = torch.matmul(query_hqd, key_hkd.transpose(1, 2)) * scale
     if call.softcap is not None:
@@ -430,6 +442,65 @@ def attend_changed(call: ModelCall, sources: Sequence[InterfaceSource]) -> torch
         if source.intervention is not None:
             output_bqhd = source.intervention.change_output(output_bqhd, layer_call.layer)
     return output_bqhd
+
+
+def changed_call(
+    call: ModelCall,
+    seen: AttentionCall,
+    intervention: ModelIntervention,
+    layer: LayerKey,
+    segments: list[Segment],
+    ids_bq: Any,
+) -> tuple[ModelCall, torch.Tensor]:
+    """The call as it is after the changes, for the record, and its output for the program."""
+    if not _is_separable(seen):
+        raise BackendError(f"{type(call.module).__name__}: {ATTENDS_OTHERWISE}")
+    assert seen.output is not None
+    assert seen.value is not None
+    given: dict[str, Any] = {"value": seen.value, "output": seen.output.transpose(1, 2)}
+    if call.weights is None and seen.key is not None:  # with their gradients
+        given |= {"query": seen.query, "key": seen.key[:, :, : call.key.shape[2]]}
+    before = replace(call, **given)
+    located = LayerCall(layer, CallRelation.FIRST)
+    after = intervention.change_scores(before, located, ids_bq, segments)
+    assert after.output is not None  # it was given
+    output_bqhd = intervention.change_output(after.output, layer)
+    if after is not before and before.weights is not None:
+        if seen.output.requires_grad:
+            raise BackendError(f"{type(call.module).__name__}: {ATTENDS_BY_HAND}")
+        added_bhqk = after.options["position_bias"].to(before.weights)
+        shown = (before.weights.log() + added_bhqk).softmax(-1).nan_to_num(0)
+        changed = (added_bhqk != 0).any(-1, keepdim=True)
+        after = replace(after, weights=shown.where(changed, before.weights), options={})
+    if after is not before:
+        after = replace(after, logsumexp=None, own_logsumexp=None)
+    recorded = {"query": after.query.detach(), "key": after.key.detach()}
+    return replace(after, output=None, **recorded), output_bqhd.transpose(1, 2)
+
+
+def _is_separable(seen: AttentionCall) -> bool:
+    """Whether the output of every head is known, and is that of its weights and values."""
+    import torch
+
+    unknown = seen.output is None or seen.value is None
+    if unknown or seen.dropout_p or seen.mixed or seen.kernel in ("nested", "fast path"):
+        return False
+    if seen.weights is None:
+        return True
+    with torch.no_grad():
+        shared = seen.weights.shape[1] // seen.value.shape[1]  # type: ignore[union-attr]
+        value = seen.value.repeat_interleave(shared, dim=1)  # type: ignore[union-attr]
+        return _is_product(seen.weights, value, seen.output)
+
+
+def _is_product(weights: Any, value: Any, result: Any) -> bool:
+    """Whether every matrix of a result is that of its weights and values."""
+    sizes = (len(weights), weights.shape[-2]), (len(result), result.shape[-2])
+    if sizes[0] != sizes[1] or weights.shape[-1] != value.shape[-2]:
+        return False
+    difference = (weights.to(value) @ value - result).abs().max()
+    dtype = str(result.dtype).removeprefix("torch.")
+    return bool(difference <= PRODUCT_ROUNDING.get(dtype, 0.0) * (1 + result.abs().max()))
 
 
 def _check_relation(call: ModelCall, layer_call: LayerCall) -> None:

@@ -12,10 +12,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from regard.errors import ArgumentError, BackendError, NotAskedError
-from regard.experiments.changes import Change
+from regard.experiments.changes import REGENERATE, Change
 from regard.watcher.capture.modules import attach_hook, replaced_attribute
 from regard.watcher.capture.runs import LayerKey
 from regard.watcher.experiments.intervention_call import Probe
+from regard.watcher.experiments.outcome import (
+    CHOICES,
+    LABEL,
+    MASKED,
+    NEXT,
+    SPAN,
+    Outcome,
+    default_positions,
+    need_choices,
+    scores_of,
+)
 from regard.watcher.options import Options
 
 if TYPE_CHECKING:
@@ -28,6 +39,10 @@ if TYPE_CHECKING:
 
 # Relative to the largest log-sum-exp: a run with a cache adds in another order than one without.
 SAME_RUN_TOLERANCE = {"float64": 1e-5, "float32": 1e-3, "float16": 3e-2, "bfloat16": 1e-1}
+AS_A_BLOCK = (
+    "Make the change as a block, which needs no second run: with regard.watch(model).ablate(4, 7) "
+    "as seen: model(...), and after it seen.outcome."
+)
 NO_MODEL = "an experiment needs the model: a pickled one has only its numbers."
 
 
@@ -37,26 +52,34 @@ class WatchedRun:
 
     Attributes
     ----------
-    logits : torch.Tensor or None
-        (b, t, v) of the first forward of the text; None for a model without logits.
+    outcome : Outcome or None
+        What the first forward of the text computed at its end.
     sequences : torch.Tensor or None
         The tokens that ``generate`` gave.
     seen : Seen or None
         The attention of the run, where it was watched.
     """
 
-    logits: torch.Tensor | None = field(default=None, repr=False)
+    outcome: Outcome | None = field(default=None, repr=False)
     sequences: torch.Tensor | None = field(default=None, repr=False)
     seen: Seen | None = field(default=None, repr=False)
     capture: RunCapture | None = field(default=None, repr=False)
     block: Watching | None = field(default=None, repr=False)
     tokenizer: Any = field(default=None, repr=False)
-    last: tuple[int, ...] | None = field(default=None, repr=False)
+    kept_places: list[tuple[int, ...]] | None = field(default=None, repr=False)
+    kept_given: int | None = field(default=None, repr=False)
 
     def __getstate__(self) -> dict[str, Any]:
         # A pickled run has its numbers, not the model: it cannot be run again.
-        last = None if self.logits is None else tuple(self.last_positions)
-        return {**vars(self), "seen": None, "capture": None, "block": None, "last": last}
+        places = None if self.outcome is None else self.places
+        kept = {"kept_places": places, "kept_given": self.given_tokens}
+        return {**vars(self), "seen": None, "capture": None, "block": None, **kept}
+
+    @property
+    def logits(self) -> torch.Tensor | None:
+        """Logits (b, t, v), or (b, v) of a text's label; None for a model without any."""
+        chosen = self.outcome is not None and self.outcome.kind in CHOICES
+        return self.outcome.values if self.outcome is not None and chosen else None
 
     def again(self, changes: Sequence[Change] = ()) -> WatchedRun:
         if self.capture is None or self.block is None:
@@ -69,16 +92,93 @@ class WatchedRun:
         )
 
     @property
-    def last_positions(self) -> Sequence[int]:
-        """Position of the last real token of each sentence, by the attention mask."""
-        if self.last is not None:
-            return self.last
-        assert self.logits is not None
-        sentences, tokens = self.logits.shape[:2]
+    def places(self) -> list[tuple[int, ...]]:
+        """Tokens whose logits are looked at, of each sentence: see ``default_positions``."""
+        if self.kept_places is not None:
+            return self.kept_places
+        assert self.outcome is not None
+        ids = self._ids
+        return [
+            default_positions(
+                self.outcome.kind,
+                None if ids is None else ids[sentence].tolist(),
+                self.tokenizer,
+                real,
+            )
+            for sentence, real in enumerate(self._real)
+        ]
+
+    @property
+    def _ids(self) -> torch.Tensor | None:
+        """The tokens (b, t) that the outcome has values of; None where they are not known."""
+        if self.capture is None or self.outcome is None:
+            return None
+        given = self.capture.keywords
+        named = given.get("decoder_input_ids", given.get("input_ids"))
+        ids = next(iter(self.capture.arguments), None) if named is None else named
+        if ids is None or getattr(ids, "ndim", 0) != 2 or ids.is_floating_point():
+            return None
+        return ids if ids.shape == (len(self.outcome.values), self._tokens) else None
+
+    @property
+    def _tokens(self) -> int:
+        assert self.outcome is not None
+        values = self.outcome.values
+        return int(values.shape[2] if self.outcome.kind == SPAN else values.shape[1])
+
+    @property
+    def given_tokens(self) -> int:
+        """How many of the tokens of ``sequences`` the model was given, and did not write."""
+        if self.kept_given is not None:
+            return self.kept_given
+        if self.capture is None or self.capture.name != "generate":
+            return 0
+        config = getattr(self.capture.model, "config", None)
+        if getattr(config, "is_encoder_decoder", False):
+            return 0
+        first = next(iter(self.capture.arguments), None)
+        ids: Any = self.capture.keywords.get("input_ids", first)
+        return int(ids.shape[1]) if getattr(ids, "ndim", 0) == 2 else 0
+
+    @property
+    def read_what_was_written(self) -> bool:
+        """Whether this run reads a text whose end the model wrote in the run before."""
+        if self.seen is None or self.sequences is not None or self.seen.sentences > 1:
+            return False
+        given = self.seen.prompt_tokens()
+        return given is not None and given < len(self.seen.texts()[0].tokens)
+
+    @property
+    def _real(self) -> list[range]:
+        """Where each sentence's tokens are, by the attention mask."""
+        assert self.outcome is not None
+        sentences, tokens = len(self.outcome.values), self._tokens
         mask = None if self.capture is None else self.capture.keywords.get("attention_mask")
         if mask is None or mask.ndim != 2 or mask.shape[1] != tokens:
-            return [tokens - 1] * sentences
-        return [tokens - 1 - x for x in mask.flip(1).argmax(1).tolist()]
+            return [range(tokens)] * sentences
+        edges = zip(mask.argmax(1).tolist(), mask.flip(1).argmax(1).tolist(), strict=True)
+        return [range(first, tokens - after) for first, after in edges]
+
+    def text_between(self, sentence: int, start: int, stop: int) -> str:
+        """Some tokens of a sentence as text, or their numbers."""
+        ids = self._ids
+        if ids is None or self.tokenizer is None:
+            return f"tokens {start} to {stop - 1}"
+        return str(self.tokenizer.decode(ids[sentence, start:stop]))
+
+    def token_at(self, sentence: int, at: int) -> str:
+        """One token as it is written, or its number."""
+        ids = self._ids
+        if ids is None:
+            return str(at)
+        return token_name(self.tokenizer, int(ids[sentence, at]))
+
+
+def token_name(tokenizer: Any, token: int) -> str:
+    """A token as it is written, or its number where there is no tokenizer."""
+    if tokenizer is None:
+        return str(token)
+    return str(tokenizer.decode([token])) or str(tokenizer.convert_ids_to_tokens(token))
 
 
 @dataclass
@@ -113,11 +213,11 @@ class RunCapture:
         self, model: Any, arguments: tuple[Any, ...], keywords: dict[str, Any], output: Any
     ) -> None:
         if self._generating:
-            if self.result.logits is None:
-                self.result.logits = _logits(output)
+            if self.result.outcome is None:
+                self.result.outcome = Outcome.from_output(self.model, output)
             return
         self.name, self.arguments, self.keywords = "forward", arguments, dict(keywords)
-        self.result = WatchedRun(_logits(output))
+        self.result = WatchedRun(Outcome.from_output(self.model, output))
 
     def _generate(self, own: Any, arguments: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
         import torch
@@ -146,7 +246,7 @@ class RunCapture:
             )
         second = RunCapture(self.model)
         with torch.no_grad(), torch.random.fork_rng(), second.attached():
-            if self.name == "generate":
+            if self._state is not None:
                 torch.set_rng_state(self._state[0])
                 if self._state[1]:
                     torch.cuda.set_rng_state_all(self._state[1])
@@ -166,7 +266,7 @@ class TextRerun:
     source: InterfaceSource | OperatorSource = field(repr=False)
     ids: dict[str, NDArray[np.int64]] = field(repr=False)
     heads: dict[LayerKey, int] = field(default_factory=dict)
-    logits: torch.Tensor | None = field(default=None, repr=False)
+    outcome: Outcome | None = field(default=None, repr=False)
     paths: dict[LayerKey, str] = field(default_factory=dict, repr=False)
     shares_layers: bool = True
 
@@ -198,12 +298,30 @@ class TextRerun:
             inputs, arguments = {}, tuple(inputs.values())
         capture = RunCapture(self.model, "forward", arguments, inputs)
         block = replace(self.source.block, model=self.model, progress=None)
-        return WatchedRun(self.logits, None, self.seen, capture, block, self.tokenizer)
+        return WatchedRun(self.outcome, None, self.seen, capture, block, self.tokenizer)
+
+    @property
+    def regenerated(self) -> WatchedRun:
+        """The text up to where the model went on, which it is asked to do again, with no chance."""
+        given = self.seen.prompt_tokens(None if len(self.ids) < 2 else "decoder")
+        more = 0 if given is None else len(self.text_ids) - given + 1  # the last one is not read
+        if more < 2 or not hasattr(self.model, "generate"):
+            raise ArgumentError(REGENERATE)
+        inputs = self.inputs()
+        inputs.pop("use_cache", None)
+        own = "decoder_input_ids" if len(self.ids) > 1 else "input_ids"
+        inputs[own] = inputs[own][:, :given]
+        inputs |= {"max_new_tokens": more, "do_sample": False, "num_beams": 1}
+        if own == "input_ids":
+            inputs["attention_mask"] = inputs[own] * 0 + 1
+        capture = RunCapture(self.model, "generate", (), inputs)
+        block = replace(self.source.block, model=self.model, progress=None)
+        return WatchedRun(capture=capture, block=block, tokenizer=self.tokenizer).again()
 
     def inputs(self, rows: int = 1) -> dict[str, Any]:
         import torch
 
-        device = next(self.model.parameters()).device
+        device = input_device(self.model)
         tensors = {
             name: torch.from_numpy(np.tile(ids, (rows, 1))).to(device)
             for name, ids in self.ids.items()
@@ -245,29 +363,55 @@ class TextRerun:
         keywords: dict[str, Any] | None = None,
         gradients: bool = False,
     ) -> torch.Tensor:
-        output = self.run(*changes, rows=rows, keywords=keywords, gradients=gradients)[0]
-        logits = output_logits(output)
-        if logits is None:
-            raise NotAskedError(
-                f"{type(self.model).__name__} has no logits: take a class with a language-model "
-                "head."
-            )
+        need_choices(self.outcome, self.model)
+        logits: torch.Tensor = scores_of(
+            self.run(*changes, rows=rows, keywords=keywords, gradients=gradients)[0]
+        )
         return logits
 
-    def logits_at(self, at: int, *changes: Change, rows: int = 1) -> NDArray[np.float64]:
-        """Logits (b, v) after one token; a model that can computes no others."""
+    def place(self, position: int | None) -> int | None:
+        """The token whose logits are compared; None for logits of the whole text."""
+        outcome = need_choices(self.outcome, self.model)
+        if outcome.kind == LABEL:
+            if position is not None:
+                raise ArgumentError(
+                    f"{type(self.model).__name__} has one label for the whole text: leave out "
+                    f"position, got {position!r}."
+                )
+            return None
+        tokens = len(self.text_ids)
+        if position is None:
+            ids = self.text_ids.tolist()
+            found = default_positions(outcome.kind, ids, self.tokenizer, range(tokens))
+            return found[0] if outcome.kind == MASKED else found[-1]
+        if not isinstance(position, int | np.integer) or not 0 <= position < tokens:
+            raise ArgumentError(f"position must be 0 to {tokens - 1}, got {position!r}.")
+        return int(position)
+
+    def where(self, at: int | None) -> str:
+        """In words where logits are compared."""
+        kind = need_choices(self.outcome, self.model).kind
+        return "for the text" if at is None else f"{'after' if kind == NEXT else 'at'} token {at}"
+
+    def logits_at(self, at: int | None, *changes: Change, rows: int = 1) -> NDArray[np.float64]:
+        """Logits (b, v) after or of one token; a model that can computes no others."""
         import torch
 
-        if "logits_to_keep" not in inspect.signature(self.model.forward).parameters:
-            logits_btv = self.run_logits(*changes, rows=rows)
-            return np.asarray(logits_btv[:, at].double().cpu().numpy())
-        device = next(self.model.parameters()).device
-        keywords = {"logits_to_keep": torch.tensor([at], device=device)}
+        keeps = "logits_to_keep" in inspect.signature(self.model.forward).parameters
+        if at is None or not keeps:
+            logits = self.run_logits(*changes, rows=rows)
+            return np.asarray((logits if at is None else logits[:, at]).double().cpu().numpy())
+        keywords = {"logits_to_keep": torch.tensor([at], device=input_device(self.model))}
         logits_btv = self.run_logits(*changes, rows=rows, keywords=keywords)
         return np.asarray(logits_btv[:, 0].double().cpu().numpy())
 
     def logits_from(
-        self, layer: LayerKey, at: int, expected_v: NDArray[np.float64], change: Change, rows: int
+        self,
+        layer: LayerKey,
+        at: int | None,
+        expected_v: NDArray[np.float64],
+        change: Change,
+        rows: int,
     ) -> NDArray[np.float64]:
         """``logits_at`` for a change of one layer: what comes before is computed for one row.
 
@@ -312,8 +456,7 @@ class TextRerun:
 
     def _tolerance(self, values: NDArray[np.float64]) -> float:
         """The largest difference of two runs that is rounding."""
-        dtype = str(next(self.model.parameters()).dtype).removeprefix("torch.")
-        return SAME_RUN_TOLERANCE[dtype] * max(1.0, float(np.abs(values).max()))
+        return SAME_RUN_TOLERANCE[float_dtype(self.model)] * max(1.0, float(np.abs(values).max()))
 
     def _first_run(self) -> None:
         """Raise where the tokens alone do not give the run that was seen."""
@@ -323,7 +466,7 @@ class TextRerun:
         self.paths = {key: path for path, key in source.paths.items()}
         if source.intervention is not None:
             self.heads = dict(sorted(source.intervention.heads.items()))
-        self.logits = output_logits(output)
+        self.outcome = Outcome.from_output(self.model, output)
         one, other = (
             np.asarray(x[last.part, last.layer].logsumexp, np.float64) for x in (self.seen, again)
         )
@@ -332,21 +475,22 @@ class TextRerun:
             raise BackendError(
                 f"the run cannot be repeated from its tokens alone: {last} attends otherwise in "
                 "the second run. The model was given other inputs too (images, token types, "
-                "positions, packed texts), or its parameters have changed."
+                f"positions, packed texts), or its parameters have changed. {AS_A_BLOCK}"
             )
 
 
-def output_logits(output: Any) -> torch.Tensor | None:
-    """The logits (b, t, v) of an output: by name, or the first tensor of a plain module's."""
-    if hasattr(output, "logits") or hasattr(output, "last_hidden_state"):
-        return getattr(output, "logits", None)
-    several = output if isinstance(output, tuple | list) else (output,)
-    return next((x for x in several if getattr(x, "ndim", 0) == 3), None)
+def input_device(model: Any) -> Any:
+    """The device of what goes into a model; offloaded parameters are on none between calls."""
+    import torch
+
+    devices = (x.device for x in model.parameters() if x.device.type != "meta")
+    return next(devices, torch.device("cpu"))
 
 
-def _logits(output: Any) -> torch.Tensor | None:
-    logits = output_logits(output)
-    return None if logits is None else logits.detach()
+def float_dtype(model: Any) -> str:
+    """The name of the dtype that a model computes in; packed weights have another."""
+    dtypes = (str(x.dtype).removeprefix("torch.") for x in model.parameters())
+    return next((x for x in dtypes if x in SAME_RUN_TOLERANCE), "float32")
 
 
 def _repeat_rows(rows: int) -> Any:
@@ -373,9 +517,10 @@ def _ids(seen: Seen) -> dict[str, NDArray[np.int64]]:
     for part, of_sentences in tokens.items():
         own = of_sentences[sentence] if sentence < len(of_sentences) else None
         if part not in names or own is None or (own < 0).any():
+            unknown = "are not known" if own is None else "are not all known (images have none)"
             raise ArgumentError(
-                f"a second run needs the tokens of the text, but those of {part} are not known: "
-                "call the model with input_ids, from the beginning of the text."
+                f"a second run needs the tokens of the text, but those of {part} {unknown}. "
+                f"{AS_A_BLOCK}"
             )
         ids[names[part]] = own
     return ids

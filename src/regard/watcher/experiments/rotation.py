@@ -20,7 +20,7 @@ from regard.experiments.selection import Word, check_number
 from regard.typing import Array
 from regard.watcher.experiments.because import SUM_TOLERANCE, ScorePair, in_float64, score_pair
 from regard.watcher.experiments.intervention_call import Probe, SentenceCall
-from regard.watcher.experiments.rerun import TextRerun
+from regard.watcher.experiments.rerun import TextRerun, float_dtype
 
 
 @dataclass(frozen=True)
@@ -70,7 +70,8 @@ class RotaryScore:
         return self.scale * sum(float(np.dot(x.query, x.key)) for x in self.pairs) + self.rest
 
     def __str__(self) -> str:
-        head = f"{self.query} ({self.positions[0]}) on {self.key} ({self.positions[1]}): "
+        head = f"{self.query} (token {self.positions[0]}) on {self.key} "
+        head += f"(token {self.positions[1]}): "
         head += f"{self.score:.4f}, without rotation {self.unturned:.4f}"
         largest = sorted(self.pairs, key=lambda x: -abs(x.value))[:8]
         return "\n".join([head, f"the largest of {count(len(self.pairs), 'pair')}:"]
@@ -186,7 +187,7 @@ def _pair(
 
 
 def _check(rerun: TextRerun, turned_d: Array, attended_d: Array) -> None:
-    dtype = str(next(rerun.model.parameters()).dtype).removeprefix("torch.")
+    dtype = float_dtype(rerun.model)
     allowed = SUM_TOLERANCE[dtype] * max(1.0, float(np.abs(attended_d).max()))
     if not np.abs(turned_d - attended_d).max() <= allowed:
         raise BackendError(

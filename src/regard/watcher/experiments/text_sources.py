@@ -10,34 +10,34 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from regard.display import TextDisplay
+from regard.engine.call import NORM_WEIGHTED_NOTE, norm_biased
 from regard.engine.observation import Observation
 from regard.engine.observe import observe
-from regard.errors import ArgumentError, BackendError
+from regard.errors import ArgumentError, BackendError, NotAskedError
 from regard.experiments.changes import KnockOut
 from regard.experiments.selection import word_tokens
 from regard.heads.measures import head_measures
 from regard.watcher.capture.runs import LayerKey
 from regard.watcher.capture.segments import call_segments
 from regard.watcher.experiments.experiment import decoded_text
-from regard.watcher.experiments.intervention_call import Probe, SentenceCall
+from regard.watcher.experiments.intervention_call import SentenceCall
+from regard.watcher.experiments.outcome import NEXT, need_choices
+from regard.watcher.experiments.output_projection import ProjectedValues, projection_probe
 from regard.watcher.experiments.rerun import TextRerun
 from regard.watcher.layer import LayerObservation
 from regard.watcher.measures.head_report import HeadReport, report
 from regard.watcher.options import Spans, check_spans, resolved_spans
 
-if TYPE_CHECKING:
-    import torch
-
 Span = tuple[int, int]
 SENTENCE_ENDS = (".", "!", "?", "\n")
-PROJECTIONS = ("o_proj", "out_proj", "c_proj", "o", "proj")
-OWN_WORDS, REST = "own words", "the rest"
+OWN_SPANS = ("answer so far", "this sentence", "the rest")
+MIN_PAIRS = 3  # two have a correlation of 1 or -1, whatever they are
 
 
 @dataclass(frozen=True, repr=False)
@@ -46,6 +46,7 @@ class TextSources(TextDisplay):
 
     ``attention_sn`` is the norm-weighted share of sentence s on span n, averaged over all heads;
     ``effect_sn`` the log-probability (in nats) that the sentence loses when the span is hidden.
+    ``span_texts`` are the beginnings of the spans. ``notes`` say why a table is all NaN.
     """
 
     spans: tuple[str, ...]
@@ -53,29 +54,44 @@ class TextSources(TextDisplay):
     sentence_spans: tuple[Span, ...]
     attention_sn: NDArray[np.float64] = field(repr=False)
     effect_sn: NDArray[np.float64] = field(repr=False)
+    span_texts: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
 
     @property
     def correlation(self) -> float:
-        """Pearson's correlation of attention and effect over sentences and spans, or NaN.
+        """Pearson's correlation of attention and effect over sentences and spans, or NaN."""
+        one, other = self._pairs
+        return float("nan") if self.no_correlation else float(np.corrcoef(one, other)[0, 1])
 
-        Of two pairs it would be 1 or -1, whatever they are.
-        """
-        known = ~np.isnan(self.effect_sn)
-        one, other = self.attention_sn[known], self.effect_sn[known]
-        if len(one) < 3 or one.std() == 0 or other.std() == 0:
-            return float("nan")
-        return float(np.corrcoef(one, other)[0, 1])
+    @property
+    def no_correlation(self) -> str:
+        """Why there is no correlation; empty where there is one."""
+        one, other = self._pairs
+        if len(one) < MIN_PAIRS:
+            return f"it needs {MIN_PAIRS} pairs of attention and effect, and there are {len(one)}"
+        constant = "attention" if one.std() == 0 else "effect" if other.std() == 0 else ""
+        return f"the {constant} is the same everywhere" if constant else ""
+
+    @property
+    def _pairs(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        known = ~np.isnan(self.effect_sn) & ~np.isnan(self.attention_sn)
+        return self.attention_sn[known], self.effect_sn[known]
 
     def to_dict(self) -> dict[str, Any]:
-        effects = [[None if np.isnan(x) else float(x) for x in row] for row in self.effect_sn]
+        attention, effects = (
+            [[None if np.isnan(x) else float(x) for x in row] for row in table]
+            for table in (self.attention_sn, self.effect_sn)
+        )
         correlation = self.correlation
         return {
             "spans": list(self.spans),
             "sentences": list(self.sentences),
             "sentence_spans": [list(span) for span in self.sentence_spans],
-            "attention": self.attention_sn.tolist(),
+            "span_texts": list(self.span_texts),
+            "attention": attention,
             "effect": effects,
             "correlation": None if np.isnan(correlation) else correlation,
+            "notes": list(self.notes),
             "unit": "attention: norm-weighted share; effect: nats of log-probability lost",
         }
 
@@ -83,17 +99,22 @@ class TextSources(TextDisplay):
 def text_sources(rerun: TextRerun, spans: Spans, of: Sequence[Span] | Span | None) -> TextSources:
     """The table for spans in tokens; ``of`` are sentences in tokens, those generated if None.
 
-    The words of the text itself before a sentence are a span of their own, and so is what is in no
-    span, the text of a template for example: shares add up to 1.
+    The answer before a sentence, the sentence itself and what is in no span, the text of a template
+    for example, come after the spans: shares add up to 1.
     """
     names, chosen = _checked_spans(rerun, spans)
     sentences = _sentences(rerun, of, max(stop for _, stop in chosen))
     begin = sentences[0][0]
-    attention_sn = _attention(rerun, [*chosen, (begin, begin)], sentences)
+    attention_sn = np.full((len(sentences), len(names) + 2), np.nan)
+    notes: tuple[str, ...] = ()
+    try:
+        attention_sn = _attention(rerun, chosen, sentences)
+    except BackendError as error:  # the effects need no output projection
+        notes = (f"No attention is shown. {error}",)
     logp_s = _log_probabilities(rerun, sentences)
     rest_s1 = np.maximum(1 - attention_sn.sum(axis=1, keepdims=True), 0)
     attention_sn = np.concatenate([attention_sn, rest_s1], axis=1)
-    effect_sn = np.full((len(sentences), len(names) + 2), np.nan)
+    effect_sn = np.full((len(sentences), len(names) + 3), np.nan)
     for number, span in enumerate(chosen):
         hidden = KnockOut((span,))
         effect_sn[:, number] = logp_s - _log_probabilities(rerun, sentences, hidden)
@@ -101,12 +122,20 @@ def text_sources(rerun: TextRerun, spans: Spans, of: Sequence[Span] | Span | Non
         if start > begin:
             hidden = KnockOut(((begin, start),))
             covered_s = _log_probabilities(rerun, sentences, hidden)
-            effect_sn[number, -2] = logp_s[number] - covered_s[number]
-    texts = tuple(_text(rerun, span) for span in sentences)
-    return TextSources((*names, OWN_WORDS, REST), texts, tuple(sentences), attention_sn, effect_sn)
+            effect_sn[number, -3] = logp_s[number] - covered_s[number]
+    texts, beginnings = (tuple(_text(rerun, span) for span in some) for some in (sentences, chosen))
+    return TextSources(
+        (*names, *OWN_SPANS), texts, tuple(sentences), attention_sn, effect_sn, beginnings,
+        notes,
+    )  # fmt: skip
 
 
 def _checked_spans(rerun: TextRerun, spans: Spans) -> tuple[tuple[str, ...], list[Span]]:
+    if need_choices(rerun.outcome, rerun.model).kind != NEXT:
+        raise NotAskedError(
+            f"sources needs a model that writes text, and {type(rerun.model).__name__} does not: "
+            "ask looks_at, knock_out or effects."
+        )
     text = rerun.seen.texts()[1]
     if "decoder_input_ids" in rerun.ids or not check_spans(spans):
         raise ArgumentError(
@@ -174,67 +203,36 @@ def _log_probabilities(
 def _attention(
     rerun: TextRerun, spans: Sequence[Span], sentences: Sequence[Span]
 ) -> NDArray[np.float64]:
-    """Norm-weighted attention by spans; the last span grows to the beginning of each sentence.
+    """Norm-weighted attention by spans, on the answer so far and on the sentence itself.
 
     A token is predicted from the position before it, whose row is the one that counts.
     """
-    shares: list[NDArray[np.float64]] = []
+    sums_sn = np.zeros((len(sentences), len(spans) + 2))
+    written_s1 = np.zeros((len(sentences), 1))  # rows of heads; one that writes nothing has none
 
-    def look(call: SentenceCall) -> None:
-        share_sn = np.zeros((len(sentences), len(spans)))
-        norms_hk = value_norms(call)
+    def take(call: SentenceCall, values: ProjectedValues) -> None:
+        every_head = np.arange(call.call.query.shape[1])
         for s, (start, stop) in enumerate(sentences):
-            weights_hqk = call.scores(
-                np.arange(call.call.query.shape[1]), np.arange(start - 1, stop - 1)
-            ).softmax(-1)
-            weighted_hqk = weights_hqk * norms_hk[:, None]
-            weighted_hqk = weighted_hqk / weighted_hqk.sum(-1, keepdim=True)
-            mean_k = weighted_hqk.mean((0, 1)).double().cpu().numpy()
-            for n, (low, high) in enumerate(spans):
-                share_sn[s, n] = mean_k[low : start if n == len(spans) - 1 else high].sum()
-        shares.append(share_sn)
+            rows = np.arange(start - 1, stop - 1)
+            weights_hqk = call.scores(every_head, rows).softmax(-1).double().cpu().numpy()
+            carried_hqk = weights_hqk * values.norms(rows)
+            total_hq1 = carried_hqk.sum(-1, keepdims=True)
+            share_k = (carried_hqk / np.where(total_hq1 > 0, total_hq1, 1)).sum((0, 1))
+            written_s1[s] += np.count_nonzero(total_hq1)
+            for n, (low, high) in enumerate((*spans, (sentences[0][0], start), (start, stop))):
+                sums_sn[s, n] += share_k[low:high].sum()
 
-    rerun.run(Probe(look))
-    mean_sn: NDArray[np.float64] = np.mean(shares, axis=0)
-    return mean_sn
-
-
-def key_norms(rerun: TextRerun) -> dict[LayerKey, NDArray[np.float64]]:
-    """|v_j W_O| of every key of every layer and head, (h, k), from a second run."""
-    norms: dict[LayerKey, NDArray[np.float64]] = {}
-
-    def look(call: SentenceCall) -> None:
-        norms[call.key] = np.asarray(value_norms(call), np.float64)
-
-    rerun.run(Probe(look))
-    return norms
+    with projection_probe(take) as probe:
+        rerun.run(probe)
+    return np.asarray(sums_sn / np.maximum(written_s1, 1))
 
 
-def value_norms(call: SentenceCall) -> torch.Tensor:
-    """|v_j W_O| (h, k) of one sentence, in float32."""
-    inner = call.call
-    group = inner.query.shape[1] // inner.value.shape[1]
-    value_hkd = inner.value[call.row].detach().float().repeat_interleave(group, dim=0)
-    norms_hk: torch.Tensor = (value_hkd @ output_matrix(call)).norm(dim=-1)
-    return norms_hk
-
-
-def output_matrix(call: SentenceCall) -> torch.Tensor:
-    """W_O of an attention by heads, (h, d, e), in float32."""
-    module = call.call.module
-    heads, width = call.call.query.shape[1], call.call.value.shape[-1]
-    projection = next((getattr(module, x) for x in PROJECTIONS if hasattr(module, x)), None)
-    weight = getattr(projection, "weight", None)
-    if weight is None or heads * width not in weight.shape:
-        raise BackendError(
-            f"{call.key}: norm-weighted attention needs the output matrix of "
-            f"{type(module).__name__}, but it has none of {', '.join(PROJECTIONS)} of {heads} "
-            f"times {width} rows."
-        )
-    # A linear layer has (e, h d), the Conv1D of GPT-2 (h d, e).
-    transposed = weight if type(projection).__name__ == "Conv1D" else weight.t()
-    matrix: torch.Tensor = transposed.detach().float().reshape(heads, width, -1)
-    return matrix
+def projected_values(rerun: TextRerun) -> dict[LayerKey, ProjectedValues]:
+    """Values and output projection of every layer, from a second run."""
+    found: dict[LayerKey, ProjectedValues] = {}
+    with projection_probe(lambda call, values: found.update({call.key: values})) as probe:
+        rerun.run(probe)
+    return found
 
 
 def norm_weighted(rerun: TextRerun, layer: LayerKey, top: int, map: int) -> Observation:
@@ -252,25 +250,29 @@ def norm_weighted_layers(
     """Norm-weighted observations of all layers, or of one, from one more run."""
     made: dict[LayerKey, Observation] = {}
 
-    def look(call: SentenceCall) -> None:
+    def take(call: SentenceCall, values: ProjectedValues) -> None:
         if layer in (None, call.key):
-            made[call.key] = _norm_observation(call, top, map)
+            made[call.key] = _norm_observation(call, values, top, map)
 
-    rerun.run(Probe(look))
+    with projection_probe(take) as probe:
+        rerun.run(probe)
     return made
 
 
-def _norm_observation(call: SentenceCall, top: int, map: int) -> Observation:
+def _norm_observation(
+    call: SentenceCall, values: ProjectedValues, top: int, map: int
+) -> Observation:
     inner = call.call
     arguments = dict(call_segments(inner)[0].arguments)
     if getattr(arguments.get("mask"), "ndim", 0) == 4:
         arguments["mask"] = arguments["mask"][0]
-    query, key, value = (x[0].detach().float() for x in (inner.query, inner.key, inner.value))
-    w_output = output_matrix(call).flatten(0, 1).cpu().numpy()
-    return observe(
-        *(x.cpu().numpy() for x in (query, key, value)), **arguments, scale=inner.scale,
-        softcap=inner.softcap, top=top, map=map, weighted="norm", w_output=w_output,
-    )  # fmt: skip
+    query, key, value = (
+        x[0].detach().float().cpu().numpy() for x in (inner.query, inner.key, inner.value)
+    )
+    arguments |= {"scale": inner.scale, "softcap": inner.softcap}
+    biased: Any = norm_biased(arguments, values.norms())  # type: ignore[arg-type]
+    seen = observe(query, key, value, **biased, top=top, map=map)
+    return replace(seen, notes=(*seen.notes, NORM_WEIGHTED_NOTE))
 
 
 def norm_report(rerun: TextRerun) -> HeadReport:

@@ -30,6 +30,9 @@ CONFIGS = ("config.json", "tokenizer_config.json", "preprocessor_config.json",
            "processor_config.json")  # fmt: skip
 PICKLES = (".bin", ".pt", ".pth", ".ckpt", ".pkl")
 INDEX = ".safetensors.index.json"
+LAYER_COUNTS = ("num_hidden_layers", "n_layer", "n_layers", "num_layers", "encoder_layers",
+                "decoder_layers", "num_decoder_layers")  # fmt: skip
+MAX_LAYERS = 10_000  # far above any model's
 
 # Nothing is fetched, and no code of the folder runs: transformers would ask on the terminal.
 LOADING_OPTIONS = {"local_files_only": True, "trust_remote_code": False}
@@ -61,10 +64,18 @@ class Loaded:
     def in_chat(self, text: str) -> str:
         """The text as a user's message in the model's chat template, up to where it answers."""
         if not getattr(self.tokenizer, "chat_template", None):
-            raise ArgumentError(f"{type(self.tokenizer).__name__} must have a chat template.")
+            raise ArgumentError("--chat needs a tokenizer with a chat template; this one has none.")
+        from jinja2 import TemplateError
+
         messages = [{"role": "user", "content": text}]
         template = self.tokenizer.apply_chat_template
-        return str(template(messages, tokenize=False, add_generation_prompt=True))
+        try:
+            return str(template(messages, tokenize=False, add_generation_prompt=True))
+        except TemplateError as error:  # its sandbox's SecurityError too
+            raise FileError(
+                f"the model's chat template cannot be used: {error or type(error).__name__}. "
+                "Leave out --chat."
+            ) from None
 
     def inputs(self, text: str, more: int = 0, *, special: bool = True) -> Any:
         """The text as the model takes it, with room for ``more`` tokens; too long a one raises.
@@ -184,6 +195,8 @@ def loading(folder: Path) -> Iterator[None]:
         ) from None
     except Exception as error:  # whatever transformers makes of the files of a folder
         first = (str(error).strip().splitlines() or [type(error).__name__])[0]
+        if "ignore_mismatched_sizes" in first:  # points at a report that was silenced
+            first = "its config.json and its weights differ in a size"
         raise FileError(f"{folder} cannot be loaded as a model: {first}") from None
 
 
@@ -249,6 +262,7 @@ def check_folder(folder: Path, tokenizer: bool = True) -> None:
             f"{', '.join(TOKENIZERS)}: save it there with tokenizer.save_pretrained."
         )
     weights = _weight_files(folder, configs["config.json"])
+    _check_layers(folder, configs["config.json"])
     pickled = [name for name in weights if not name.endswith(".safetensors")]
     if pickled or not weights:
         given = f"{pickled[0]}, a pickle that can run code when it is read" if pickled else "none"
@@ -256,6 +270,17 @@ def check_folder(folder: Path, tokenizer: bool = True) -> None:
             f"{folder} must hold its weights as safetensors, and it has {given}. Save the model "
             "again with model.save_pretrained, which writes safetensors."
         )
+
+
+def _check_layers(folder: Path, config: dict[str, Any]) -> None:
+    """Refuse a number of layers that would be built for minutes before the weights are compared."""
+    for name in LAYER_COUNTS:
+        layers = config.get(name)
+        if isinstance(layers, int) and layers > MAX_LAYERS:
+            raise FileError(
+                f"{folder} cannot be loaded as a model: its config.json has {name} = {layers:,}, "
+                f"more than the {MAX_LAYERS:,} layers that regard builds."
+            )
 
 
 def _weight_files(folder: Path, config: dict[str, Any]) -> list[str]:
@@ -290,7 +315,7 @@ def _model(folder: Path, options: dict[str, Any]) -> tuple[Any, bool, bool]:
     if any(hasattr(config, name) for name in ("num_mel_bins", "feat_extract_norm")):
         raise FileError(
             f"a model of type {config.model_type!r} takes sound, not text. Watch it in Python, as "
-            "docs/watch.md shows: regard.watch(model, processor=processor)."
+            "docs/watch-details.md shows: regard.watch(model, processor=processor)."
         )
     # A .gguf file names no class; what llama.cpp runs are models that write.
     names = " ".join(config.architectures or ()) or ("CausalLM" if options else "")

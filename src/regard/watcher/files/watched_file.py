@@ -45,6 +45,8 @@ from regard.watcher.layer import LayerObservation
 from regard.watcher.media.image_grids import GRID_HINT, ImageGrid, Size, last_keys
 from regard.watcher.media.picture_bytes import FramedPicture, PictureBytes
 from regard.watcher.media.sound import SECONDS_HINT
+from regard.watcher.mixers.mixer_table import StoredMixers
+from regard.watcher.other_layers import OtherLayers
 from regard.watcher.seen import Seen
 
 if TYPE_CHECKING:
@@ -69,6 +71,10 @@ def save(seen: Seen, path: Path, query_and_key: bool) -> None:
         "parts": {},
         "spans": [],
     }
+    header["without_softmax"] = [x.to_dict() for x in seen.without_softmax]
+    if seen.watched_mixers:
+        each = [seen.sentence(x).mixers.facts for x in range(seen.sentences)]
+        header["mixers"] = [list(facts) for facts in each]
     header["paths"] = {path: list(key) for path, key in seen.paths.items()}
     arrays: dict[str, Array] = {}
     texts: dict[str, TokenizedText] = {}
@@ -151,10 +157,17 @@ class StoredLayers:
         self._entries = {
             (LayerKey(x["part"], x["layer"]), x["sentence"]): x for x in header["layers"]
         }
-        with file_errors(path):  # of an older version there are no paths
+        with file_errors(path):  # of an older version there are none of these
+            self.others = tuple(OtherLayers.from_dict(x) for x in header.get("without_softmax", ()))
             self.paths: Mapping[str, LayerKey] = {
                 name: LayerKey(*key) for name, key in header.get("paths", {}).items()
             }
+
+    def mixers(self, sentence: int) -> StoredMixers:
+        each = self.header.get("mixers")
+        if each is None:
+            raise NotAskedError("mixers were not watched: regard.watch(model, mixers=True).")
+        return StoredMixers(tuple(each[sentence]))
 
     @property
     def layer_keys(self) -> tuple[LayerKey, ...]:

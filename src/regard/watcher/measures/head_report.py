@@ -74,10 +74,12 @@ class HeadReport(TextDisplay):
     """All heads of all watched layers; ``print`` it for a table, ``sorted`` it by a measure.
 
     ``weighted`` is 'norm' where the measures are of norm-weighted weights, not of the attention.
+    ``by`` is what the rows are sorted by; as they come from a model they are in its order.
     """
 
     rows: tuple[HeadRow, ...]
     weighted: str | None = None
+    by: str | None = None
 
     def sorted(self, by: str = "entropy", descending: bool | None = None) -> HeadReport:
         """In the order of a measure, the largest first; 'layer', 'head' and 'label' go upwards.
@@ -91,7 +93,7 @@ class HeadReport(TextDisplay):
             )
         down = by in (*MEASURES, "telling") if descending is None else descending
         rows = sorted(self.rows, key=lambda row: row.value(by), reverse=down)
-        return HeadReport(tuple(rows), self.weighted)
+        return HeadReport(tuple(rows), self.weighted, by)
 
     def to_dict(self) -> dict[str, Any]:
         heads = []

@@ -23,6 +23,7 @@ from regard.text.link_file import LabelledLink, LinkedSentence
 from regard.text.words import TokenizedText
 from regard.typing import Array
 from regard.watcher.capture.runs import LayerKey
+from regard.watcher.experiments.rerun import input_device
 from regard.watcher.layer import LayerObservation
 from regard.watcher.measures.head_clusters import HeadNumbers
 from regard.watcher.measures.sinks import token_kind
@@ -282,7 +283,7 @@ def _read(watching: Watching, text: str) -> Seen:
     length = inputs["input_ids"].shape[1]
     block = watching.with_options(top=1, map=max(16, length))
     with torch.no_grad(), block as seen:
-        watching.model(**inputs.to(next(watching.model.parameters()).device))
+        watching.model(**inputs.to(input_device(watching.model)))
     return seen
 
 

@@ -20,9 +20,13 @@ MAX_TOKENS_SHOWN = 12
 
 @dataclass(frozen=True)
 class LookedAtToken:
-    """One token: its mean weight, the share of even attention, and the head that gives it most."""
+    """One token: its mean weight, the share of even attention, and the head that gives it most.
+
+    ``word`` is the number of its word, as ``looks_at`` takes it; ``key`` that of the token.
+    """
 
     key: int
+    word: int
     token: str
     weight: float
     even: float
@@ -46,7 +50,7 @@ class LookedAt(TextDisplay):
             part, layer, head = one.best
             lines.append(
                 f"  {percent(one.weight, decimals=1):>7} ({percent(one.even, decimals=1)})  "
-                f"'{one.token}' at {one.key}; most in {part} {layer}.{head}: "
+                f"'{one.token}', word {one.word}; most in {part} {layer}.{head}: "
                 f"{percent(one.best_weight, decimals=1)}"
             )
         if len(self.tokens) > MAX_TOKENS_SHOWN:
@@ -58,7 +62,7 @@ class LookedAt(TextDisplay):
             "word": self.word,
             "weighted": self.weighted,
             "tokens": [
-                {"key": x.key, "token": x.token, "weight": x.weight, "even": x.even,
+                {"key": x.key, "word": x.word, "token": x.token, "weight": x.weight, "even": x.even,
                  "best": list(x.best), "best_weight": x.best_weight}
                 for x in self.tokens
             ],
@@ -68,9 +72,9 @@ class LookedAt(TextDisplay):
 def looked_at(
     layers: Sequence[tuple[LayerKey, LayerObservation]],
     word: str | int,
-    norms: Mapping[LayerKey, Any] | None = None,
+    values: Mapping[LayerKey, Any] | None = None,
 ) -> LookedAt:
-    """The rows of a word in every layer, averaged over its tokens; ``norms`` (h, k) weigh them."""
+    """The rows of a word in every layer, averaged over its tokens; ``values`` weigh them."""
     first = layers[0][1]
     if first.query_text is None or first.key_text is None:
         raise NotAskedError("looks_at needs words: give watch the model's tokenizer.")
@@ -79,8 +83,8 @@ def looked_at(
     weights = []
     for key, layer in layers:
         weights_hqk = np.asarray(layer.tile(rows, slice(None)), np.float64)
-        if norms is not None:
-            weights_hqk = weights_hqk * np.asarray(norms[key], np.float64)[:, None]
+        if values is not None:
+            weights_hqk = weights_hqk * values[key].norms(rows)
             sums = weights_hqk.sum(axis=-1, keepdims=True)
             weights_hqk = weights_hqk / np.where(sums > 0, sums, 1)
         weights.append(weights_hqk.mean(axis=1))
@@ -100,6 +104,7 @@ def looked_at(
             place = (*layers[layer_index][0], head)
             largest = float(weights_lhk[layer_index, head, k])
             name = first.key_text.tokens[k]
-            tokens.append(LookedAtToken(k, name, float(mean_k[k]), even, place, largest))
-    kind = None if norms is None else "norm"
+            of = first.key_text.word_of_token[k]
+            tokens.append(LookedAtToken(k, of, name, float(mean_k[k]), even, place, largest))
+    kind = None if values is None else "norm"
     return LookedAt(first.query_text.words[number], tuple(tokens), weights_lhk, kind)

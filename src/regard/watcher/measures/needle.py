@@ -20,6 +20,7 @@ from regard.experiments.changes import SENTENCES
 from regard.text.words import tokenized_ids
 from regard.typing import Array
 from regard.watcher.capture.runs import LayerKey
+from regard.watcher.experiments.rerun import input_device
 from regard.watcher.layer import LayerObservation, visible_band
 
 if TYPE_CHECKING:
@@ -150,7 +151,7 @@ class NeedleText:
 
         spans = {"answer": self.rows, "needle": self.needle}
         block = watching.with_options(top=1, map=0, spans=spans)
-        device = next(watching.model.parameters()).device
+        device = input_device(watching.model)
         with torch.no_grad(), block as seen:
             output = watching.model(torch.from_numpy(self.ids)[None].to(device))
         if seen.parts != ("decoder",):

@@ -23,8 +23,8 @@ from regard.text.words import TokenizedText
 from regard.typing import Array
 from regard.watcher.capture.runs import ForwardRun, LayerKey
 from regard.watcher.experiments.intervention_call import Probe, SentenceCall
-from regard.watcher.experiments.rerun import SAME_RUN_TOLERANCE
-from regard.watcher.experiments.text_sources import value_norms
+from regard.watcher.experiments.output_projection import ProjectedValues, projection_probe
+from regard.watcher.experiments.rerun import SAME_RUN_TOLERANCE, float_dtype
 from regard.watcher.layer import LayerObservation
 from regard.watcher.media.image_grids import ImageGrid, Size
 from regard.watcher.media.inputs import ENCODED, IMAGES, MediaCall
@@ -441,20 +441,24 @@ def image_norms(seen: Seen, layers: list[LayerKey]) -> Norms:
     run = seen._source._run  # type: ignore[attr-defined]
     norms: dict[tuple[LayerKey, int], Array] = {}
 
-    def look(call: SentenceCall) -> None:
-        own_hk = value_norms(call).cpu().numpy().astype(np.float64)[:, call.columns]
+    def take(call: SentenceCall, values: ProjectedValues) -> None:
+        if values.gate_qhd is not None:
+            raise BackendError(
+                f"{call.key}: a gate multiplies the heads' output for each query, which is not "
+                "weighed on images: leave out weighted='norm'."
+            )
+        own_hk = values.norms()[:, 0, call.columns]
         before_hk = norms.get((call.key, call.row), own_hk[:, :0])  # of an image packed before it
         norms[call.key, call.row] = np.concatenate([before_hk, own_hk], axis=-1)
 
-    again = _second_run(model, run, {key.layer for key in layers}, look)
+    with projection_probe(take) as probe:
+        again = _second_run(model, run, {key.layer for key in layers}, probe)
     for key in layers:
         _check_same(seen, again, key)
     return lambda layer, sentence: norms[layer, sentence]
 
 
-def _second_run(
-    model: Any, run: ForwardRun, layers: set[int], look: Callable[[SentenceCall], None]
-) -> Seen:
+def _second_run(model: Any, run: ForwardRun, layers: set[int], probe: Probe) -> Seen:
     import torch
 
     from regard.watcher.watch import watch
@@ -463,7 +467,7 @@ def _second_run(
         raise NotAskedError("a second run needs the images of the first, and none were given.")
     call = max(run.media, key=lambda x: sum(1 for _ in x.module.modules()))
     arguments = _arguments(call, run)
-    block = watch(model, layers=sorted(layers), top=0, map=0).changed(Probe(look))
+    block = watch(model, layers=sorted(layers), top=0, map=0).changed(probe)
     with torch.no_grad(), block as again:
         call.module(**arguments)
     return again
@@ -500,7 +504,7 @@ def _check_same(seen: Seen, again: Seen, key: LayerKey) -> None:
         one, other = (
             np.asarray(x._source.layer(key, sentence).logsumexp, np.float64) for x in (seen, again)
         )
-        dtype = str(next(seen._model_recorder().model.parameters()).dtype).removeprefix("torch.")
+        dtype = float_dtype(seen._model_recorder().model)
         allowed = SAME_RUN_TOLERANCE[dtype] * max(1.0, float(np.abs(one).max()))
         if one.shape != other.shape or not np.abs(one - other).max() <= allowed:
             raise BackendError(

@@ -8,8 +8,9 @@ from torch import Tensor
 
 import regard
 from regard.errors import BackendError
-from regard.watcher.capture import events
-from regard.watcher.capture.events import attention_events, run_with_logsumexp
+from regard.watcher.seam import kernels
+from regard.watcher.seam.kernels import run_with_logsumexp
+from regard.watcher.seam.mode import AttentionMode
 
 
 @pytest.fixture(scope="module")
@@ -154,7 +155,7 @@ QUERY = torch.randn(1, 2, 5, 8, generator=torch.Generator().manual_seed(0))
 @pytest.fixture(autouse=True)
 def no_kinds(monkeypatch):
     """No kind of call is known yet."""
-    monkeypatch.setattr(events, "_same_output", {})
+    monkeypatch.setattr(kernels, "_same_output", {})
 
 
 class Kernel:
@@ -240,7 +241,7 @@ def test_a_program_that_needs_no_gradients_shows_its_logsumexp():
 
     library.impl("_scaled_dot_product_efficient_attention", run, "CPU")
     operator = torch.ops.aten._scaled_dot_product_efficient_attention
-    with torch.no_grad(), attention_events(events.append):
+    with torch.no_grad(), AttentionMode(events.append):
         operator(QUERY, QUERY, QUERY, None, False)
     (event,) = events
     expected = torch.logsumexp(QUERY @ QUERY.transpose(-1, -2), dim=-1)

@@ -85,6 +85,7 @@ def reference(model, name):
             scores[:, :, others, 1:3] = -torch.inf
         weights = scores.softmax(-1)
         if (name, number) == ("redirect", 1):
+            weights = weights.clone()
             row = weights[:, 3, 5].clone()
             row[:, 2] = 0
             weights[:, 3, 5] = 0.3 * row / row.sum(-1, keepdim=True)
@@ -109,7 +110,7 @@ def test_a_changed_program_is_that_of_float64(form, name):
     for sentence in range(2):
         for layer in range(2):
             shown = seen.sentence(sentence)[layer].weights
-            np.testing.assert_allclose(shown, weights[layer, sentence], atol=2e-6)
+            np.testing.assert_allclose(shown, weights[layer, sentence].detach(), atol=2e-6)
     before, after = seen.outcome.logits
     np.testing.assert_array_equal(before, model(IDS)[0])
     np.testing.assert_array_equal(after, logits)
@@ -142,9 +143,25 @@ def test_a_finished_run_of_a_plain_model_is_changed_and_taken_apart():
     np.testing.assert_allclose(effects.by_layer["decoder", 0][1], one - other, atol=2e-5)
 
 
+@pytest.mark.parametrize("name", CHANGES)
+def test_a_changed_program_has_the_gradients_of_float64(name):
+    model, wide = made("fused"), made("fused").double()
+    with CHANGES[name](regard.watch(model)):
+        logits, _ = model(IDS)
+    logits[1, -1, 3].backward()
+    reference(wide, name)[0][1, -1, 3].backward()
+    for ours, exact in zip(model.parameters(), wide.parameters(), strict=True):
+        np.testing.assert_allclose(ours.grad, exact.grad, atol=1e-4 * float(exact.grad.abs().max()))
+
+
 def test_what_cannot_be_changed_says_why():
-    model = made("fused")
-    with pytest.raises(BackendError, match="no gradients"), regard.watch(model).ablate(0, 1):
+    model = made("by hand")
+    with regard.watch(model).ablate(0, 1):
+        model(IDS)[0].sum().backward()
+    with (
+        pytest.raises(BackendError, match="changed weights have no gradients"),
+        regard.watch(model).knock_out((1, 3), layer=1),
+    ):
         model(IDS)
     model = nn.MultiheadAttention(WIDTH, HEADS, dropout=0.5, batch_first=True)
     x_bte = torch.randn(1, 5, WIDTH)
