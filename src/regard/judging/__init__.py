@@ -1,0 +1,1 @@
+"""Is the attention of a running program right? Rows are redone in float64."""
