@@ -5,7 +5,8 @@ import pytest
 import torch
 from tests.helpers.small_training import Model, batch, loss_of
 
-from regard.monitoring.callbacks import lightning_callback, trainer_callback
+import regard
+from regard.monitoring.callbacks import OutermostCalls, lightning_callback, trainer_callback
 
 
 class WithLoss(Model):
@@ -37,6 +38,54 @@ def test_the_trainer_of_transformers(tmp_path):
     assert np.isfinite(history.losses).all()
 
 
+class WithShares(Model):
+    """As models of transformers: a micro-batch returns its share of the step's loss."""
+
+    def forward(self, input_ids, labels=None, num_items_in_batch=None, **other):
+        logits = super().forward(input_ids)
+        count = (labels != -100).sum() if num_items_in_batch is None else num_items_in_batch
+        total = torch.nn.functional.cross_entropy(
+            logits.flatten(0, 1), labels.flatten(), reduction="sum"
+        )
+        return {"loss": total / count, "logits": logits}
+
+
+@pytest.mark.parametrize("parts", [1, 2, 3])
+def test_shares_of_a_loss_are_summed_up(parts):
+    model, seen = WithShares(), []
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.0)
+    batches = [batch(number, sentences=2) for number in range(parts)]
+    with regard.monitor(model, every=1, to=seen.append, on_error="raise"):
+        for ids_bt in batches:
+            model(ids_bt, ids_bt, num_items_in_batch=14 * parts)["loss"].backward()
+        optimizer.step()
+    whole = torch.cat(batches)
+    assert seen[0].loss == pytest.approx(model(whole, whole)["loss"].item())
+
+
+@pytest.mark.parametrize("kind", [WithLoss, WithShares])
+def test_the_loss_under_accumulation_is_that_of_all_sentences_of_the_step(tmp_path, kind):
+    """Also of a last step that has fewer micro-batches."""
+    pytest.importorskip("accelerate", reason="needs accelerate: pip install accelerate")
+    from transformers import Trainer, TrainingArguments
+
+    arguments = TrainingArguments(
+        str(tmp_path / "out"), num_train_epochs=1, per_device_train_batch_size=2, use_cpu=True,
+        gradient_accumulation_steps=3, report_to=[], save_strategy="no", disable_tqdm=True,
+        learning_rate=0.0, max_grad_norm=0.0,
+    )  # fmt: skip
+    rows = [row for number in range(4) for row in batch(number)]
+    model, seen = kind(), []
+    callback = trainer_callback(every=1, to=seen.append, on_error="raise")
+    data = [{"input_ids": row, "labels": row} for row in rows]
+    trainer = Trainer(model, arguments, train_dataset=data, callbacks=[callback])
+    trainer._get_train_sampler = lambda *_: torch.utils.data.SequentialSampler(data)
+    trainer.train()
+    for health, own in zip(seen, (rows[:6], rows[6:]), strict=True):
+        ids_bt = torch.stack(own)
+        assert health.loss == pytest.approx(model(ids_bt, ids_bt)["loss"].item(), rel=1e-5)
+
+
 def test_the_calls_of_the_trainer():
     from transformers import TrainerControl, TrainerState
 
@@ -51,8 +100,29 @@ def test_the_calls_of_the_trainer():
     assert callback.monitor.last.step == 7
 
 
+def test_the_module_that_a_training_step_calls():
+    root = torch.nn.ModuleDict({"net": Model(), "measure": torch.nn.Linear(2, 2)}).train()
+    called = OutermostCalls(root)
+    loss_of(root["net"], batch())
+    root["measure"](torch.ones(1, 2))
+    assert called.largest() is root["net"]
+    assert not any(x._forward_hooks or x._forward_pre_hooks for x in root.modules())
+
+
+def test_two_large_modules_are_told_apart_by_their_path(caplog):
+    root = torch.nn.ModuleDict({"one": Model(), "other": Model()}).train()
+    called = OutermostCalls(root)
+    for net in root.values():
+        net(batch())
+    assert called.largest() is root["one"]
+    assert "calls 'one', 'other'; the first is monitored. of= chooses." in caplog.text
+    assert OutermostCalls(root).largest() is root
+    assert "called no module; pass of=" in caplog.text
+
+
 @pytest.mark.filterwarnings("ignore")  # Lightning uses what torch has deprecated
-def test_lightning(tmp_path):
+@pytest.mark.parametrize("of", ["net", None])
+def test_lightning(tmp_path, of):
     lightning = pytest.importorskip(
         "lightning.pytorch", reason="needs Lightning: pip install lightning"
     )
@@ -68,7 +138,7 @@ def test_lightning(tmp_path):
         def configure_optimizers(self):
             return torch.optim.SGD(self.parameters(), lr=0.05)
 
-    callback = lightning_callback(of="net", every=2, to=tmp_path / "run", on_error="raise")
+    callback = lightning_callback(of=of, every=2, to=tmp_path / "run", on_error="raise")
     trainer = lightning.Trainer(
         max_steps=5, accelerator="cpu", callbacks=[callback], logger=False,
         enable_checkpointing=False, enable_progress_bar=False, default_root_dir=tmp_path,
@@ -77,6 +147,7 @@ def test_lightning(tmp_path):
     from regard.monitoring.folder import History
 
     history = History.load(tmp_path / "run")
-    assert history.all_steps.tolist() == list(range(5))
-    assert history.steps.tolist() == [0, 2, 4]
+    begun = 0 if of else 1  # the first batch finds the module
+    assert history.all_steps.tolist() == list(range(begun, 5))
+    assert set(history.steps) == {begun, 2, 4}
     assert np.isfinite(history.losses).all()

@@ -13,6 +13,7 @@ from tests.helpers.small_training import Attention, Model, Training, batch, loud
 import regard
 from regard.errors import ArgumentError, FileError
 from regard.monitoring.folder import EVENTS, OBSERVED, STEPS, History
+from regard.view.terminal.monitor import summary
 
 
 def train(folder, steps, model=None, **options):
@@ -30,9 +31,32 @@ def test_a_resumed_training_goes_on_in_its_folder(tmp_path):
     assert history.all_steps.tolist() == list(range(6))
     # Step 3 is observed too: a monitor looks at its first step to find the layers.
     assert history.steps.tolist() == [0, 2, 3, 4]
-    assert [(x["kind"], x["step"]) for x in history.events if x["kind"] != "alert"] == [
-        ("resumed", 2)
-    ]
+    assert [x["step"] for x in history.events if x["kind"] == "resumed"] == [2]
+
+
+def test_settings_that_changed_since_the_training_before_are_told(tmp_path):
+    train(tmp_path, 2, model=Model())
+    train(tmp_path, 1, model=Model())
+    assert History.load(tmp_path).alerts == []
+    train(tmp_path, 1, model=Model().double())
+    (event,) = History.load(tmp_path).alerts
+    assert (event["rule"], event["first"]) == ("settings", 3)
+    assert "dtype was float32 in 2 of 2 layers, is float64" in event["line"]
+
+
+def test_forged_events_and_settings_are_read_as_far_as_they_are_sound(tmp_path):
+    train(tmp_path, 2)
+    (event,) = History.load(tmp_path).alerts
+    forged = event | {"last": ["x"], "heads": [0, -1, 99, "a", 10**9], "severity": "\x1b[2J"}
+    settings = [[[["causal"], {}, None, "float32", None]], "x", [["causal", 0.5, None, "f"]]]
+    with (tmp_path / EVENTS).open("a") as file:
+        file.write(json.dumps(forged) + "\n")
+        file.write(json.dumps({"kind": "settings", "step": 1, "layers": settings}) + "\n")
+    (read,) = History.load(tmp_path).alerts
+    assert (read["last"], read["heads"]) == (None, [0])
+    assert "\x1b" not in summary(History.load(tmp_path))
+    train(tmp_path, 1)  # what is known of settings is read again, none of it is sound
+    assert [x["rule"] for x in History.load(tmp_path).alerts] == ["threshold"] * 2
 
 
 def test_steps_that_are_run_again_count_once(tmp_path):
@@ -106,6 +130,37 @@ def test_another_model_is_refused_a_folder_that_has_one(tmp_path):
         f"to must be a new folder for another model, got {str(tmp_path)!r}: it has no more, the "
         "model decoder layer 2 of 4 heads at 'layers.2'."
     )
+
+
+@pytest.mark.parametrize("ended", ["closed", "killed"])
+@pytest.mark.parametrize("name", [OBSERVED, STEPS])
+def test_a_data_file_that_is_cut_is_told(tmp_path, name, ended):
+    train(tmp_path, 7)
+    whole, path = History.load(tmp_path), tmp_path / name
+    if ended == "killed":
+        events = (tmp_path / EVENTS).read_text().splitlines(keepends=True)
+        (tmp_path / EVENTS).write_text("".join(x for x in events if '"closed"' not in x))
+    assert whole.missing == History.load(tmp_path).missing == 0
+    content, about = path.read_bytes(), whole.about
+    size = (about.observed_type if name == OBSERVED else about.step_type).itemsize
+    for kept in range(len(content) // size):
+        path.write_bytes(content[: kept * size + size // 2 * (kept % 2)])
+        cut = History.load(tmp_path)
+        lost = len(content) // size - kept
+        if name == OBSERVED:  # of steps 0, 2, 4, 6; the last may be on its way when one is killed
+            assert cut.missing == (lost if ended == "closed" else lost - 1)
+        elif ended == "closed":
+            assert cut.missing == lost
+        else:  # steps of which an observation is left
+            assert cut.missing == len([x for x in (0, 2, 4, 6) if x >= kept])
+        if cut.missing:
+            assert f"Missing: at least {cut.missing} record" in " ".join(summary(cut).split())
+
+
+def test_a_training_that_went_on_with_other_steps_between_observations_lacks_nothing(tmp_path):
+    train(tmp_path, 5, every=4)
+    train(tmp_path, 5, every=1)
+    assert History.load(tmp_path).missing == 0
 
 
 @pytest.mark.parametrize("name", [OBSERVED, STEPS])

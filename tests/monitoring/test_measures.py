@@ -18,11 +18,10 @@ from tests.helpers.small_training import (
 
 import regard
 from regard.engine.native.library import native_state
-from regard.errors import ArgumentError
 from regard.monitoring import health
 from regard.monitoring.certificate import lower_bound
 from regard.monitoring.health import MEASURES
-from regard.watcher.capture.events import AttentionEvent
+from regard.watcher.seam.call import AttentionCall
 
 # The model computes in float32: a score is a dot product of four features of inputs with an error
 # of some 16 roundings, and a measure is a mean of smooth functions of scores.
@@ -52,8 +51,8 @@ def test_every_measure_equals_its_definition(times):
 
 def test_of_queries_that_see_one_key_there_is_no_smallest_entropy():
     maxima, sums = np.full((1, 3), -np.inf), np.zeros((1, len(health.SUMS)))
-    assert np.isnan(health.measures(sums, maxima)["min_entropy"]).all()
-    alone = AttentionEvent(torch.ones(1, 1, 1, 4), torch.ones(1, 1, 1, 4), causal=True)
+    assert np.isnan(health.measures(sums, maxima, (sums[:, 0], sums[:, 0]))["min_entropy"]).all()
+    alone = AttentionCall(query=torch.ones(1, 1, 1, 4), key=torch.ones(1, 1, 1, 4), causal=True)
     assert health.head_sums(alone, None).maxima[0, 1] == -torch.inf
 
 
@@ -129,8 +128,9 @@ def test_max_scores_equal_the_stored_ones_above_the_threshold(attention):
     assert not loud[:4].any()
     # Scores are 60 times those of the tolerance above.
     np.testing.assert_allclose(numbers[loud], expected[loud], rtol=60 * 64 * 2**-24)
-    assert (numbers[~loud] <= THRESHOLD).all()
-    assert (numbers[~loud] >= expected[~loud] - 1e-4).all()
+    known = np.isfinite(numbers)  # by hand all scores are there; a fused kernel hides the others
+    assert (known == (loud | (attention is HandwrittenAttention))).all()
+    np.testing.assert_allclose(numbers[known], expected[known], rtol=60 * 64 * 2**-24)
 
 
 def test_max_scores_begin_anew_with_every_call():
@@ -139,16 +139,12 @@ def test_max_scores_begin_anew_with_every_call():
     with monitor:
         training.step()
         before = monitor.max_scores()["layers.1"]
-        louder(training.model, 1, 1 / 60)
+        louder(training.model, 1, 1 / 2)
         training.step()
-        assert (monitor.max_scores()["layers.1"] < before).all()
+        after = monitor.max_scores()["layers.1"]
+        assert (after < before)[after.isfinite()].all()
+        assert after.isfinite().any()
         assert monitor.max_scores() == {}
-
-
-def test_max_scores_below_the_threshold_of_the_monitor_are_refused():
-    monitor = regard.monitor(Model(), threshold=50.0)
-    with monitor, pytest.raises(ArgumentError, match="at least the monitor's, 50, got 20"):
-        monitor.max_scores(threshold=20)
 
 
 def test_heads_below_the_threshold_cost_nothing(monkeypatch):
@@ -181,16 +177,16 @@ def events(dtype):
     lowest = torch.zeros(30, 30, dtype=dtype)
     lowest[:, 20:], lowest[5] = -1e9, -1e20  # evenly spread, in float64 too
     return {
-        "causal": AttentionEvent(query, key, causal=True),
-        "cross": AttentionEvent(query, few),
-        "causal, fewer keys": AttentionEvent(query, few, causal=True),
-        "bool mask": AttentionEvent(query, key, visible),
-        "bool mask of all heads": AttentionEvent(query, key, visible[:, :1]),
-        "padding": AttentionEvent(query, key, visible[:, :1, :1]),
-        "added mask": AttentionEvent(query, key, bias.to(dtype)),
-        "added mask of low numbers": AttentionEvent(query, key, lowest),
-        "softcap, scale": AttentionEvent(query, key, causal=True, softcap=3.0, scale=0.7),
-        "one query": AttentionEvent(query[:, :, :1], key),
+        "causal": AttentionCall(query=query, key=key, causal=True),
+        "cross": AttentionCall(query=query, key=few),
+        "causal, fewer keys": AttentionCall(query=query, key=few, causal=True),
+        "bool mask": AttentionCall(query=query, key=key, mask=visible),
+        "bool mask of all heads": AttentionCall(query=query, key=key, mask=visible[:, :1]),
+        "padding": AttentionCall(query=query, key=key, mask=visible[:, :1, :1]),
+        "added mask": AttentionCall(query=query, key=key, mask=bias.to(dtype)),
+        "added mask of low numbers": AttentionCall(query=query, key=key, mask=lowest),
+        "softcap, scale": AttentionCall(query=query, key=key, causal=True, softcap=3.0, scale=0.7),
+        "one query": AttentionCall(query=query[:, :, :1], key=key),
     }
 
 
@@ -220,7 +216,7 @@ def test_kernels_for_a_gpu_give_the_same_numbers_under_the_interpreter():
     pytest.importorskip("triton", reason="needs triton")
     from regard.engine.gpu import health as gpu
     from regard.monitoring.health import sums_in_chunks
-    from regard.watcher.capture.events import AttentionEvent
+    from regard.watcher.seam.call import AttentionCall
 
     generator = torch.Generator().manual_seed(0)
     query = 3 * torch.randn(2, 4, 70, 16, generator=generator)
@@ -228,7 +224,7 @@ def test_kernels_for_a_gpu_give_the_same_numbers_under_the_interpreter():
     wide = key.repeat_interleave(2, 1).double()
     scores = query.double() @ wide.transpose(-1, -2) / 4
     for rows in (None, torch.tensor([0, 1, 33, 69], dtype=torch.int32)):
-        event = AttentionEvent(query=query, key=key, causal=True)
+        event = AttentionCall(query=query, key=key, causal=True)
         expected = sums_in_chunks(event, 0.25, rows)
         hidden = torch.ones(70, 70, dtype=torch.bool).triu(1)
         total = scores.masked_fill(hidden, -torch.inf).logsumexp(-1).float()
@@ -242,3 +238,18 @@ def test_kernels_for_a_gpu_give_the_same_numbers_under_the_interpreter():
     exact = scores.masked_fill(hidden, -torch.inf).amax((0, 2, 3)).float()
     torch.testing.assert_close(largest[[0, 2]], exact[[0, 2]], rtol=16 * 2**-24, atol=0)
     assert (largest[[1, 3]] == -torch.inf).all()
+
+
+class Dropping(Attention):
+    """Attention with dropout, for which torch has no fused kernel on a CPU."""
+
+    def attend(self, query, key, value):
+        options = {"is_causal": True, "enable_gqa": True, "dropout_p": 0.1}
+        return torch.nn.functional.scaled_dot_product_attention(query, key, value, **options)
+
+
+def test_scores_are_known_where_dropout_leaves_no_kernel():
+    health = observed(Training(louder(Model(Dropping), 1, 8)))
+    assert np.isfinite(health["score"]).all()
+    # The bound is read from the scores of torch's own softmax, the score from query and key.
+    np.testing.assert_allclose(health["bound"], health["score"], **TOLERANCE)

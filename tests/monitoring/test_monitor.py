@@ -3,6 +3,7 @@
 import copy
 import gc
 import logging
+import math
 import weakref
 
 import numpy as np
@@ -21,7 +22,8 @@ from tests.helpers.small_training import (
 
 import regard
 from regard.errors import ArgumentError, FileError
-from regard.monitoring.alerts import AlertError
+from regard.monitoring.events import AlertError
+from regard.watcher.seam.call import declare
 
 
 def gradients(model):
@@ -186,7 +188,7 @@ def test_a_full_disk_does_not_end_the_training(tmp_path, monkeypatch, caplog):
 def test_alerts_are_raised_where_that_is_asked_for():
     training = Training(louder(Model(), 1, 60))
     monitor = regard.monitor(training.model, every=1, threshold=5.0, on_alert="raise")
-    sentence = "decoder layer 1, head 0: its largest score"
+    sentence = "step 0, layer 1, all 4 heads: largest score passed 5"
     with pytest.raises(AlertError, match=sentence), monitor:
         training.step()
     training.step()  # the monitor has left
@@ -211,7 +213,8 @@ def test_the_first_nan_is_named_with_the_last_healthy_step():
                     training.model.layers[1].query.weight[8:12] = torch.nan
             training.step()
     alert = next(x for x in monitor.alerts if x.rule == "not finite")
-    assert (alert.step, alert.layer, alert.head, alert.healthy_step) == (4, 1, 2, 2)
+    assert (alert.first, alert.heads[0], alert.healthy) == (4, 4 + 2, 3)
+    assert alert.line.startswith("step 4: nan in layer 1, head 2 first")
     assert sum(x.rule == "not finite" for x in monitor.alerts) == 1
 
 
@@ -225,7 +228,7 @@ def test_a_nan_in_values_alone_is_named_where_it_is(every):
                     training.model.layers[1].value.weight[4:8] = torch.inf
             training.step()
     (alert,) = (x for x in monitor.alerts if x.rule == "not finite")
-    assert (alert.step, alert.layer, alert.head) == (2, 1, 2)
+    assert (alert.first, alert.heads[0]) == (2, 4 + 2)
 
 
 def test_attention_written_by_hand_has_scores_from_the_first_step():
@@ -233,7 +236,7 @@ def test_attention_written_by_hand_has_scores_from_the_first_step():
     expected = reference(training.model, batch())["score"]
     with regard.monitor(training.model, every=1, to=seen.append, on_error="raise") as monitor:
         training.step()
-        first = torch.cat(list(monitor.max_scores(1e9).values()))
+        first = torch.cat(list(monitor.max_scores().values()))
         training.step()
     for found in (seen[0]["score"], seen[1]["score"], first):
         np.testing.assert_allclose(found, expected, rtol=64 * 2**-24)
@@ -242,7 +245,7 @@ def test_attention_written_by_hand_has_scores_from_the_first_step():
 @pytest.mark.parametrize("attention", [None, HandwrittenAttention], ids=["fused", "by hand"])
 def test_scores_asked_for_within_a_step_are_in_its_record_too(tmp_path, attention):
     training = Training(Model() if attention is None else Model(attention), rate=0.0)
-    options = {"threshold": 1e-6, "on_alert": "log", "on_error": "raise"}
+    options = {"on_alert": "log", "on_error": "raise"}
     with regard.monitor(training.model, every=1, to=tmp_path / "run", **options) as monitor:
         training.step()
         monitor.max_scores()
@@ -263,15 +266,54 @@ def test_scores_asked_for_within_a_step_are_in_its_record_too(tmp_path, attentio
     np.testing.assert_allclose(history.bounds[-1], both.reshape(2, 4).max(axis=1), rtol=1e-5)
 
 
+@pytest.mark.parametrize(
+    "options", [{"every": 1}, {"every": 50, "exact_scores": True}], ids=["observed", "asked for"]
+)
+def test_largest_scores_are_exact_and_bounds_are_bounds(options):
+    training = Training(Model())
+    with regard.monitor(training.model, on_error="raise", **options) as monitor:
+        for number in range(3):
+            expected = reference(training.model, batch(number))
+            training.step(batch(number))
+            scores, bounds = (
+                torch.cat([*x.values()]) for x in (monitor.max_scores(), monitor.score_bounds())
+            )
+            np.testing.assert_allclose(scores, expected["score"], rtol=64 * 2**-24)
+            np.testing.assert_allclose(bounds, expected["bound"], rtol=64 * 2**-24)
+            assert (bounds >= scores).all()
+            assert (bounds <= scores + math.log(7) + 1e-6).all()
+
+
+def test_a_score_that_was_not_computed_is_not_made_up():
+    training = Training(louder(Model(), 1, 60), rate=0.0)
+    expected = np.fmax(*(reference(training.model, batch(x))["score"] for x in (1, 2)))
+    options = {"every": 50, "threshold": 12.0, "on_alert": "log", "on_error": "raise"}
+    with regard.monitor(training.model, **options) as monitor:
+        training.step()
+        assert torch.cat([*monitor.max_scores().values()]).isfinite().all()  # it was observed
+        monitor.score_bounds()
+        training.step(batch(1))
+        training.step(batch(2))
+        found, bounds = (
+            torch.cat([*x.values()]) for x in (monitor.max_scores(), monitor.score_bounds())
+        )
+    known = found.isfinite().numpy()
+    assert known[4:].any()
+    assert not known[:4].any()
+    assert not known[bounds.numpy() < 12].any()
+    np.testing.assert_allclose(found[known], expected[known], rtol=60 * 64 * 2**-24)
+    assert (bounds.numpy() >= expected * (1 - 2**-16)).all()
+
+
 def test_no_kernel_of_a_gpu_is_started_for_layers_far_below_the_limit():
-    training, gpu = Training(louder(Model(), 1, 60)), torch.device("cuda")
+    training, gpu = Training(louder(Model(), 1, 60)), torch.zeros(1, device="meta")
     with regard.monitor(training.model, every=5, on_alert="log", on_error="raise") as monitor:
         training.step()
         low, high = monitor._layers
-        limit = float(monitor._known.max()) * 1.5
+        limit = float(monitor._output.known.max()) * 1.5
         assert not monitor._may_exceed(low, limit, gpu)
         assert monitor._may_exceed(high, limit, gpu)
-        assert monitor._may_exceed(low, limit, torch.device("cpu"))
+        assert monitor._may_exceed(low, limit, torch.zeros(1))
 
 
 def test_a_moved_model_goes_on():
@@ -297,6 +339,35 @@ def test_a_compiled_model_is_said_to_be_unseen_and_trains(caplog):
     assert torch.allclose(losses, plain[0], rtol=1e-5)
     assert not monitor.failed
     assert len(monitor.notes) <= 1
+
+
+class WrongHead(Attention):
+    """A kernel of its own, which doubles what head 2 writes from the second step on."""
+
+    steps = 0
+
+    def attend(self, query, key, value):
+        output = super().attend(query, key, value)
+        factor_h = torch.ones(4, 1, 1)
+        factor_h[2] = 2 if self.steps else 1
+        self.steps += 1
+        return declare(query, key, value, causal=True, output=output * factor_h)
+
+
+def test_a_kernel_that_computes_something_else_is_told_by_the_judge():
+    training = Training(Model(WrongHead))
+    options = {"every": 1, "judge": 4, "on_alert": "log", "on_error": "raise"}
+    with regard.monitor(training.model, **options) as monitor:
+        for _ in range(3):
+            training.step()
+    (event,) = (x for x in monitor.alerts if x.rule == "wrong")
+    # Layers 0 and 2 are the kernel of torch inside, whose output is right.
+    assert (event.severity, event.first, event.heads) == ("fault", 1, [6, 14])
+    assert "the kernel's output is wrong: output times 2." in event.line
+    right = Training(Model())
+    with regard.monitor(right.model, **options) as monitor:
+        right.step()
+    assert monitor.alerts == []
 
 
 def test_a_compiled_model_is_seen_by_a_probe():
@@ -441,12 +512,15 @@ def test_an_interrupted_forward_leaves_nothing_behind():
     [
         ({"every": 0}, "every must be a whole number from 1 up, got 0"),
         ({"rows": 1.5}, "rows must be a whole number from 1 up, got 1.5"),
+        ({"judge": 0}, "judge must be a whole number from 1 up, got 0"),
         ({"seed": -1}, "seed must be a whole number from 0 up, got -1"),
         ({"step": "last"}, "step must be a whole number from 0 up, got 'last'"),
         ({"on_alert": "shout"}, "on_alert must be 'print', 'log', 'raise' or a function"),
         ({"on_error": "print"}, "on_error must be 'log' or 'raise'"),
         ({"to": 3}, "to must be a folder, a SummaryWriter"),
-        ({"entropy": -1}, "entropy must be a number above 0, or None, got -1"),
+        ({"threshold": -1}, "threshold must be a number above 0, or None, got -1"),
+        ({"alerts": ("joy",)}, "alerts must be some of not finite, wrong, .*, got 'joy'"),
+        ({"alerts": "shift"}, "alerts must be some of not finite, wrong, .*, got 'shift'"),
     ],
 )
 def test_bad_arguments_are_named(options, sentence):

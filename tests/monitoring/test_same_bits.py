@@ -97,7 +97,9 @@ OPTIONS = {
     "sampled rows": {"every": 1, "rows": 3},
     "exact maxima": {"every": 50, "threshold": 1e-3},
     "exact maxima of one layer": {"every": 2, "threshold": 8.0},
+    "exact scores": {"every": 50, "exact_scores": True},
     "probe": {"every": 1, "probe": batch(9)},
+    "judged": {"every": 2, "judge": 3},
 }
 TRAININGS = ("plain", "accumulated", "checkpointed", "reentrant", "autocast")
 

@@ -39,13 +39,19 @@ def test_tensorboard_has_scalars_of_layers_and_an_image_for_each_measure(tmp_pat
 
 
 class Wandb:
-    """A run, as W&B documents it: Run.log(data, step) and Run.alert(title, text)."""
+    """A run, as W&B documents it: data of a step below the last one are dropped."""
 
     def __init__(self):
-        self.logged, self.alerts = [], []
+        self.logged, self.alerts, self.axes, self.step = [], [], {}, 0
+
+    def define_metric(self, name, step_metric=None):
+        self.axes[name] = step_metric
 
     def log(self, data, step=None, commit=None):
-        self.logged.append((step, data))
+        if step is not None and step < self.step:
+            return
+        self.step = (self.step if step is None else step) + 1
+        self.logged.append((data.get("attention/step"), data))
 
     def alert(self, title, text, level=None, wait_duration=None):
         self.alerts.append(text)
@@ -70,11 +76,23 @@ def test_loggers_get_numbers_by_name_with_their_step(kind):
     expected, monitor = train(logger)
     assert [step for step, _ in logger.logged] == [0, 1]
     numbers = logger.logged[0][1]
-    assert all(type(x) is float and np.isfinite(x) for x in numbers.values())
+    assert all(np.isfinite(x) for x in numbers.values())
+    assert all(type(x) is float for name, x in numbers.items() if name != "attention/step")
     assert numbers["attention/score/decoder_1"] == pytest.approx(expected["score"].max(), rel=1e-4)
     found = logger.alerts if kind is Wandb else list(logger.tags.values())
     assert set(found) <= {str(alert) for alert in monitor.alerts}
     assert found
+
+
+def test_wandb_takes_what_is_logged_beside_several_logs_of_the_program_in_a_step():
+    run, training = Wandb(), Training(Model())
+    with regard.monitor(training.model, every=1, to=run, on_error="raise"):
+        for number in range(3):
+            training.step()
+            for _ in range(3):
+                run.log({"loss": 1.0})
+            assert run.logged[-4][0] == number
+    assert run.axes == {"attention/step": None, "attention/*": "attention/step"}
 
 
 def test_wandb_offline_takes_what_is_logged(tmp_path, monkeypatch):

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from functools import cache
+from importlib import import_module
 from typing import Any
 
 from regard.errors import BackendError
 from regard.monitoring.monitor import Monitor, monitor
+from regard.monitoring.output import logger
+from regard.watcher.capture.modules import attach_hook
 
 
 def trainer_callback(**options: Any) -> Any:
@@ -23,12 +26,13 @@ def trainer_callback(**options: Any) -> Any:
     return _trainer_class()(options)
 
 
-def lightning_callback(of: str = "", **options: Any) -> Any:
+def lightning_callback(of: str | None = None, **options: Any) -> Any:
     """A callback for Lightning, which monitors the module that is trained; options of ``monitor``.
 
     ``Trainer(callbacks=[lightning_callback(of="net", to="runs/first")])``. ``of`` is the path of
-    the model inside the LightningModule that its ``training_step`` calls; empty where it calls
-    ``self(...)``.
+    the model inside the LightningModule that its ``training_step`` calls: "net" for
+    ``self.net(...)``, "" for ``self(...)``. Without it the first batch finds the module, and
+    monitoring begins behind that batch.
     """
     return _lightning_class()(of, options)
 
@@ -49,6 +53,8 @@ def _trainer_class() -> Any:
         ) -> None:
             # A training that goes on from a checkpoint begins at its step.
             self.monitor = monitor(model, **{"step": state.global_step} | self.options)
+            if getattr(args, "average_tokens_across_devices", False):
+                self.monitor.shares_of_step = 1 / args.world_size
 
         def on_train_end(self, args: Any, state: Any, control: Any, **other: Any) -> None:
             if self.monitor is not None:
@@ -57,40 +63,94 @@ def _trainer_class() -> Any:
     return MonitorCallback
 
 
+def _lightning_callback_class() -> Any:
+    """The base class of Lightning's callbacks, under either of its two names."""
+    for name in ("lightning.pytorch", "pytorch_lightning"):
+        try:
+            return import_module(name).Callback
+        except ImportError:
+            continue
+    raise BackendError(
+        "a callback for Lightning needs it, not installed here: pip install lightning."
+    )
+
+
 @cache
 def _lightning_class() -> Any:
-    try:
-        from lightning.pytorch import Callback
-    except ImportError:
-        try:
-            from pytorch_lightning import Callback
-        except ImportError:
-            raise BackendError(
-                "a callback for Lightning needs it, not installed here: pip install lightning."
-            ) from None
+    base: Any = _lightning_callback_class()
 
-    class MonitorCallback(Callback):  # type: ignore[misc]
+    class MonitorCallback(base):  # type: ignore[misc]
         """Monitors the module of a Lightning trainer from the beginning of its fit to the end."""
 
-        def __init__(self, of: str, options: dict[str, Any]) -> None:
+        def __init__(self, of: str | None, options: dict[str, Any]) -> None:
             super().__init__()
             self.of, self.options = of, options
             self.monitor: Monitor | None = None
+            self._called: OutermostCalls | None = None
 
         def on_train_start(self, trainer: Any, pl_module: Any) -> None:
-            model = pl_module.get_submodule(self.of)
+            if self.of is None:
+                self._called = OutermostCalls(pl_module)
+            else:
+                self._begin(trainer, pl_module.get_submodule(self.of))
+
+        def on_train_batch_end(self, trainer: Any, pl_module: Any, *other: Any) -> None:
+            if self._called is not None:
+                called, self._called = self._called, None
+                self._begin(trainer, called.largest())
+
+        def _begin(self, trainer: Any, model: Any) -> None:
             self.monitor = monitor(model, **{"step": trainer.global_step} | self.options)
 
         def on_before_backward(self, trainer: Any, pl_module: Any, loss: Any) -> None:
-            if self.monitor is not None:  # Lightning divides a loss by the number of micro-batches
+            if self.monitor is not None:  # Lightning has divided it by the number of micro-batches
                 self.monitor.log(loss=loss.detach() * trainer.accumulate_grad_batches)
 
-        def on_train_end(self, trainer: Any, pl_module: Any) -> None:
+        def on_train_end(self, *given: Any) -> None:
             if self.monitor is not None:
                 self.monitor.close()
 
-        def on_exception(self, trainer: Any, pl_module: Any, exception: BaseException) -> None:
-            if self.monitor is not None:
-                self.monitor.close()
+        on_exception = on_train_end
 
     return MonitorCallback
+
+
+class OutermostCalls:
+    """The modules that a training step calls itself, not those that others call inside."""
+
+    def __init__(self, root: Any) -> None:
+        self.root, self.depth = root, 0
+        self.found: dict[int, Any] = {}
+        self._removers = [
+            attach_hook(module, kind, hook, **options)
+            for module in root.modules()
+            for kind, hook, options in (
+                ("forward_pre", self._enter, {}), ("forward", self._leave, {"always_call": True}),
+            )
+        ]  # fmt: skip
+
+    def _enter(self, module: Any, arguments: Any) -> None:
+        if not self.depth and module.training:
+            self.found[id(module)] = module
+        self.depth += 1
+
+    def _leave(self, module: Any, arguments: Any, output: Any) -> None:
+        self.depth -= 1
+
+    def largest(self) -> Any:
+        """Remove the hooks; the called module of most parameters, the root where none was."""
+        for remove in self._removers:
+            remove()
+        sizes = {x: sum(y.numel() for y in m.parameters()) for x, m in self.found.items()}
+        order = sorted(sizes, key=lambda module: -sizes[module])
+        if not order:
+            logger.warning("regard.monitor: the first batch called no module; pass of=its path.")
+            return self.root
+        names = {id(module): name for name, module in self.root.named_modules()}
+        if len(order) > 1 and 10 * sizes[order[1]] > sizes[order[0]]:
+            listed = ", ".join(repr(names[x]) for x in order)
+            logger.warning(
+                "regard.monitor: the training step calls %s; the first is monitored. of= chooses.",
+                listed,
+            )
+        return self.found[order[0]]

@@ -5,7 +5,7 @@
     monitor.json     layers, heads, measures and options; written once
     observed.bin     a record for each observed step: step, then every measure of every head
     steps.bin        a record for each step: step, loss, then the largest log-sum-exp of each layer
-    events.jsonl     alerts, notes and resumed trainings, a line each
+    events.jsonl     events, settings of attention, trainings that went on or ended, a line each
 
 Records have one size and a checksum each, so that a torn last one is seen and dropped and a
 damaged one left out. Files are only appended to: a training that goes on from a checkpoint writes
@@ -36,7 +36,7 @@ from regard.typing import Array
 ABOUT, OBSERVED, STEPS, EVENTS = "monitor.json", "observed.bin", "steps.bin", "events.jsonl"
 FORMAT = 2
 MAX_HEADS = 2**20  # of a layer
-ALERT_FIELDS = {"rule": str, "part": str, "layer": int, "head": int, "text": str}
+ALERT_FIELDS = {"number": int, "rule": str, "severity": str, "first": int, "line": str}
 
 
 @dataclass(frozen=True)
@@ -144,6 +144,8 @@ class FolderWriter:
             raise FileError(f"{folder} must be a folder to write to: {reason}.") from None
         self.about = About.read(folder) if (self.folder / ABOUT).exists() else None
         self._files: dict[str, int] = {}
+        self.alerts_before = 0
+        self.settings: list[Any] = []  # of each layer, as the training before wrote them
 
     @property
     def last_step(self) -> int | None:
@@ -170,6 +172,11 @@ class FolderWriter:
             _drop_torn_record(self.folder / name, kind.itemsize)
         _drop_torn_line(self.folder / EVENTS)
         self.about = about
+        for event in _read_events(self.folder / EVENTS):
+            if event["kind"] == "alert":
+                self.alerts_before = max(self.alerts_before, event["number"] + 1)
+            elif event["kind"] == "settings" and isinstance(event.get("layers"), list):
+                self.settings = event["layers"]
 
     def observed(self, step: int, table: Array) -> None:
         """Append the measures (measure, head) of an observed step."""
@@ -201,7 +208,18 @@ class FolderWriter:
         if os.write(self._files[name], data) < len(data):  # what follows would be read askew
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(self.folder / name))
 
+    def written(self, kind: str) -> None:
+        """Note how many records the files have, so that a file that is cut later is told."""
+        assert self.about is not None
+        kinds = (OBSERVED, self.about.observed_type), (STEPS, self.about.step_type)
+        paths = [(self.folder / name, kind.itemsize) for name, kind in kinds]
+        counts = [x.stat().st_size // size if x.exists() else 0 for x, size in paths]
+        last = self.last_step
+        self.event(kind, -1 if last is None else last, records=counts)
+
     def close(self) -> None:
+        if self._files:
+            self.written("closed")
         while self._files:
             os.close(self._files.popitem()[1])
 
@@ -261,6 +279,7 @@ class History:
     events: tuple[dict[str, Any], ...] = ()
     folder: str = ""
     damaged: int = 0  # records that were left out
+    missing: int = 0  # records that were written once and are not there: a file was cut
 
     @classmethod
     def load(cls, folder: str | Path) -> History:
@@ -270,8 +289,10 @@ class History:
         read = [_records(Path(folder) / name, kind) for name, kind in kinds.items()]
         observed, every = (_last_of_each(records) for records, _ in read)
         events, damaged = tuple(_read_events(Path(folder) / EVENTS)), sum(bad for _, bad in read)
+        counts = [len(records) + bad for records, bad in read]
+        missing = _missing(observed["step"], every["step"], about.every, counts, events)
         return cls(about, observed["step"], observed["measures"], every["step"], every["loss"],
-                   every["bound"], events, str(folder), damaged)  # fmt: skip
+                   every["bound"], events, str(folder), damaged, missing)  # fmt: skip
 
     def __getitem__(self, measure: str) -> Array:
         if measure not in self.about.measures:
@@ -294,7 +315,17 @@ class History:
 
     @cached_property
     def alerts(self) -> list[dict[str, Any]]:
-        return [event for event in self.events if event["kind"] == "alert"]
+        """Events of rules, each with the heads that it had at last."""
+        found: dict[int, dict[str, Any]] = {}
+        for event in self.events:
+            if event["kind"] == "alert":
+                heads = event.get("heads")
+                listed = heads if isinstance(heads, list) else []
+                known = [x for x in listed if fits(x, int) and 0 <= x < self.about.heads]
+                last = event.get("last")
+                last = last if fits(last, int) else None
+                found[event["number"]] = event | {"heads": known, "last": last}
+        return list(found.values())
 
     def to_dict(self) -> dict[str, Any]:
         """All numbers, as JSON takes them: None where one is not known."""
@@ -325,6 +356,24 @@ class History:
             columns[name] = [x[at] for x in names] * steps
         columns |= {name: self[name].reshape(-1) for name in about.measures}
         return pandas.DataFrame(columns)
+
+
+def _missing(
+    observed: Array, steps: Array, every: int, counts: list[int], events: Sequence[dict[str, Any]]
+) -> int:
+    """How many records must have been there, by the other file and by the counts noted.
+
+    The last step may lack its observation: a training that was killed wrote the step before it.
+    """
+    noted = [x["records"] for x in events if fits(x.get("records"), list[int])]
+    short = (
+        [max(0, old - now) for old, now in zip(noted[-1], counts, strict=False)] if noted else []
+    )
+    begun = [x for x in events if x["kind"] == "resumed"]
+    since = steps[steps > begun[-1]["step"]] if begun else steps
+    due = since[:-1][since[:-1] % every == 0]
+    lacking = len(np.setdiff1d(due, observed)) + len(np.setdiff1d(observed, steps))
+    return int(max(sum(short), lacking))
 
 
 def _read_events(path: Path) -> Iterator[dict[str, Any]]:

@@ -18,7 +18,7 @@ from regard.typing import Array
 if TYPE_CHECKING:
     import torch
 
-    from regard.watcher.capture.events import AttentionEvent
+    from regard.watcher.seam.call import AttentionCall
 
 # Sums over queries, in the order of regard.engine.gpu.health, then over keys and outputs.
 SUMS = (
@@ -31,6 +31,8 @@ MAXIMA = ("score", "minus_entropy", "logsumexp")
 MEASURES = {
     "score": "largest score before softmax",
     "bound": "largest log-sum-exp: no score of the head is above it",
+    "logsumexp": "mean log-sum-exp of the scores of a query",
+    "spread": "standard deviation over queries of the log-sum-exp of their scores",
     "entropy": "mean entropy of a query's weights, in nats",
     "min_entropy": "smallest entropy of a query that sees several keys, in nats",
     "entropy_share": "mean entropy as a share of its maximum, the log of the visible keys",
@@ -48,6 +50,8 @@ ADVICE = {
     "score": "Steady growth is the danger sign; QK-clip acts at 100.",
     "bound": "Known at every step, at no cost; the score lies between it and the log of the keys "
     "below it.",
+    "logsumexp": "Where all heads change at once, look at mask, scale, positions and data.",
+    "spread": "Where all heads change at once, look at mask, scale, positions and data.",
     "entropy": "Low: few keys share the weight. A sudden fall over many heads is a collapse.",
     "min_entropy": "0: at least one query looks at a single key.",
     "entropy_share": "1: attention is even; 0: all of it is on one key. A fall to near 0 is a "
@@ -83,14 +87,16 @@ class HeadSums:
         return HeadSums(self.sums + other.sums, torch.maximum(self.maxima, other.maxima))
 
 
-def measures(sums: Array, maxima: Array) -> dict[str, Array]:
+def measures(sums: Array, maxima: Array, spreads: tuple[Array, Array]) -> dict[str, Array]:
     """MEASURES (h) from merged sums and maxima; nan where nothing was counted.
+
+    ``spreads`` are mean and standard deviation of the log-sum-exp over queries, (h) each.
 
     Examples
     --------
     >>> sums = np.zeros((1, len(SUMS)))
     >>> sums[0, [SUMS.index("rows"), SUMS.index("first")]] = 4, 3
-    >>> float(measures(sums, np.zeros((1, 3)))["first"][0])
+    >>> float(measures(sums, np.zeros((1, 3)), (np.zeros(1), np.zeros(1)))["first"][0])
     0.75
     """
     named = {name: sums[:, at] for at, name in enumerate(SUMS)}
@@ -100,6 +106,8 @@ def measures(sums: Array, maxima: Array) -> dict[str, Array]:
     found = {
         "score": largest["score"],
         "bound": largest["logsumexp"],
+        "logsumexp": spreads[0],
+        "spread": spreads[1],
         "min_entropy": largest["minus_entropy"],
         **means,
     }
@@ -108,26 +116,26 @@ def measures(sums: Array, maxima: Array) -> dict[str, Array]:
     return {name: known[name] for name in MEASURES}
 
 
-def head_sums(event: AttentionEvent, rows: torch.Tensor | None, cross: bool = False) -> HeadSums:
+def head_sums(call: AttentionCall, rows: torch.Tensor | None, cross: bool = False) -> HeadSums:
     """Sums over all queries of an attention, or over ``rows``; the host does not wait for a GPU.
 
     ``cross``: queries and keys are of different texts, so that no key is a query's own.
     """
     import torch
 
-    if event.weights is not None:
-        row_sums, maxima, heads = _from_weights(event.weights, rows)
+    if call.weights is not None:
+        row_sums, maxima, heads = _from_weights(call.weights, rows)
         norms = torch.full((heads, 2), math.nan, dtype=torch.float64, device=row_sums.device)
         total = None
     else:
-        assert event.query is not None
-        assert event.key is not None
-        row_sums, maxima = _from_query_and_key(event, rows)
-        heads, total = event.query.shape[1], event.logsumexp
-        norms = _norm_sums(event.key).repeat_interleave(heads // event.key.shape[1], dim=0)
+        assert call.query is not None
+        assert call.key is not None
+        row_sums, maxima = _from_query_and_key(call, rows)
+        heads, total = call.query.shape[1], call.logsumexp
+        norms = _norm_sums(call.key).repeat_interleave(heads // call.key.shape[1], dim=0)
     if cross:
         row_sums[:, [SUMS.index("self"), SUMS.index("previous")]] = math.nan
-    sums = torch.cat([row_sums, norms, _output_sums(event, heads).to(row_sums.device)], dim=1)
+    sums = torch.cat([row_sums, norms, _output_sums(call, heads).to(row_sums.device)], dim=1)
     bound = maxima[:, :1] if total is None else largest_logsumexp(total).double()[:, None]
     return HeadSums(sums, torch.cat([maxima, bound], dim=1))
 
@@ -135,6 +143,50 @@ def head_sums(event: AttentionEvent, rows: torch.Tensor | None, cross: bool = Fa
 def largest_logsumexp(logsumexp: torch.Tensor) -> torch.Tensor:
     """The largest of each head, (h), from (b, h, q); nan where there is one."""
     return logsumexp.detach().amax(dim=(0, 2))
+
+
+LONGEST_SAMPLE = 64  # queries of a sentence of which scores by hand are summed up
+
+
+def logsumexp_sums(
+    call: AttentionCall, live: torch.Tensor | None = None
+) -> tuple[Any, torch.Tensor, torch.Tensor] | None:
+    """Number, mean (h) and variance (h) over queries of the log-sum-exp; None where none is known.
+
+    ``live`` (b, h or 1, q) are the queries that see a key. Of scores by hand a sample of queries is
+    summed up, evenly spread.
+    """
+    import torch
+
+    total = call.logsumexp
+    if call.scores is not None:
+        scores = call.scores.detach()
+        rows = scores[..., :: max(1, scores.shape[-2] // LONGEST_SAMPLE), :]
+        total = rows.to(_wide(rows)).logsumexp(dim=-1)
+        live = total > HIDING_BIAS
+    if total is None or not total.numel():
+        return None
+    total = total.detach()
+    if live is None:
+        variance_h, mean_h = torch.var_mean(total, dim=(0, 2), correction=0)
+        return total.shape[0] * total.shape[2], mean_h, variance_h
+    live = live.expand(total.shape)
+    number_h = live.sum(dim=(0, 2))
+    mean_h = total.masked_fill(~live, 0).sum(dim=(0, 2)) / number_h
+    off = (total - mean_h[:, None]).masked_fill(~live, 0)
+    return number_h, mean_h, off.square().sum(dim=(0, 2)) / number_h
+
+
+def mean_and_deviation(sums: Array) -> tuple[Array, Array]:
+    """Both (h) from number, sum and sum of squares (h, 3); nan where nothing was counted.
+
+    >>> [x.tolist() for x in mean_and_deviation(np.array([[2.0, 6.0, 20.0]]))]
+    [[3.0], [1.0]]
+    """
+    with np.errstate(invalid="ignore", divide="ignore"):
+        number_h, sum_h, square_h = sums.T
+        mean_h = sum_h / number_h
+        return mean_h, np.sqrt(np.maximum(square_h / number_h - mean_h**2, 0))
 
 
 def _norm_sums(vectors: torch.Tensor) -> torch.Tensor:
@@ -147,49 +199,47 @@ def _norm_sums(vectors: torch.Tensor) -> torch.Tensor:
     return torch.stack([sums, torch.full_like(sums, norms.shape[0] * norms.shape[2])], dim=1)
 
 
-def _output_sums(event: AttentionEvent, heads: int) -> torch.Tensor:
+def _output_sums(call: AttentionCall, heads: int) -> torch.Tensor:
     """Sums of the norms of outputs and their number, (h, 2); nan where their layout is unknown."""
     import torch
 
-    output = event.output
-    if output is not None and output.ndim == 3 and output.shape[0] % heads == 0:  # of bmm
-        output = output.unflatten(0, (-1, heads))
-    if output is None or output.ndim != 4 or output.shape[1] != heads:
+    output = call.output
+    if output is None or output.shape[1] != heads:
         return torch.full((heads, 2), math.nan, dtype=torch.float64)
     return _norm_sums(output)
 
 
 def _from_query_and_key(
-    event: AttentionEvent, rows: torch.Tensor | None
+    call: AttentionCall, rows: torch.Tensor | None
 ) -> tuple[torch.Tensor, torch.Tensor]:
-    query, key = event.query, event.key
+    query, key = call.query, call.key
     assert query is not None
     assert key is not None
-    scale = query.shape[-1] ** -0.5 if event.scale is None else event.scale
+    scale = query.shape[-1] ** -0.5 if call.scale is None else call.scale
     if in_host_memory(query):
-        natively = None if rows is not None else _native_sums(event, scale)
-        return natively or sums_in_chunks(event, scale, rows)
-    if event.logsumexp is not None and event.softcap is None:
+        natively = None if rows is not None else _native_sums(call, scale)
+        return natively or sums_in_chunks(call, scale, rows)
+    if call.logsumexp is not None and call.softcap is None:
         from regard.engine.gpu.health import reasons_against_health, row_sums
 
         if not reasons_against_health(query, key):
             return row_sums(
-                query, key, event.logsumexp, scale=scale, causal=event.causal, mask=event.mask,
+                query, key, call.logsumexp, scale=scale, causal=call.causal, mask=call.mask,
                 rows=rows,
             )  # fmt: skip
-    return sums_in_chunks(event, scale, rows)
+    return sums_in_chunks(call, scale, rows)
 
 
-def _native_facts(event: AttentionEvent, scale: float, requested: Requested) -> NativeFacts | None:
+def _native_facts(call: AttentionCall, scale: float, requested: Requested) -> NativeFacts | None:
     """Facts of an attention in host memory by the engine's kernels; None where none serves."""
-    assert event.key is not None
-    query, key = as_wide_array(event.query), as_wide_array(event.key)
+    assert call.key is not None
+    query, key = as_wide_array(call.query), as_wide_array(call.key)
     no_value = np.zeros((*key.shape[:-1], 0), key.dtype)
-    mask = None if event.mask is None else event.mask.detach()
+    mask = None if call.mask is None else call.mask.detach()
     try:
         problem = prepare(
-            query, key, no_value, mask=mask, causal=event.causal, scale=scale,
-            offset=0 if event.causal else None, softcap=event.softcap,
+            query, key, no_value, mask=mask, causal=call.causal, scale=scale,
+            offset=0 if call.causal else None, softcap=call.softcap,
         )  # fmt: skip
     except NotFiniteError:
         return None
@@ -209,13 +259,13 @@ def _highest(facts: NativeFacts, like: torch.Tensor) -> torch.Tensor:
     return torch.from_numpy(highest_hq).view(like.shape[:3])
 
 
-def _native_sums(event: AttentionEvent, scale: float) -> tuple[torch.Tensor, torch.Tensor] | None:
+def _native_sums(call: AttentionCall, scale: float) -> tuple[torch.Tensor, torch.Tensor] | None:
     """As ``sums_in_chunks`` of all rows, by the engine's kernels: a twentieth of its time."""
     import torch
 
-    query = event.query
+    query = call.query
     assert query is not None
-    facts = _native_facts(event, scale, Requested(output=False, entropy=True, top=1, profile=True))
+    facts = _native_facts(call, scale, Requested(output=False, entropy=True, top=1, profile=True))
     if facts is None:
         return None
     assert facts.top_weights_hqn is not None
@@ -225,7 +275,7 @@ def _native_sums(event: AttentionEvent, scale: float) -> tuple[torch.Tensor, tor
     )
     highest, queries = _highest(facts, query), query.shape[2]
     at_q = torch.arange(queries)
-    visible = torch.stack([_visible(event, x, at_q) for x in range(len(query))])
+    visible = torch.stack([_visible(call, x, at_q) for x in range(len(query))])
     assert facts.received_hk is not None
     assert facts.distance_hn is not None
     # Column n of the sums by distance is key - query = n - (queries - 1).
@@ -242,12 +292,12 @@ HIDING_BIAS = -1e4  # an added mask below it hides its key
 
 
 def sums_in_chunks(
-    event: AttentionEvent, scale: float, rows: torch.Tensor | None
+    call: AttentionCall, scale: float, rows: torch.Tensor | None
 ) -> tuple[torch.Tensor, torch.Tensor]:
     """Sums and maxima by plain operations on chunks of full rows: any mask, any device."""
     return _joined(
         _row_sums(scores_hqk, visible, at_q, query_hqd.norm(dim=-1))
-        for scores_hqk, visible, at_q, query_hqd in _score_chunks(event, scale, rows)
+        for scores_hqk, visible, at_q, query_hqd in _score_chunks(call, scale, rows)
     )
 
 
@@ -262,12 +312,12 @@ def _joined(
 
 
 def _score_chunks(
-    event: AttentionEvent, scale: float, rows: torch.Tensor | None = None
+    call: AttentionCall, scale: float, rows: torch.Tensor | None = None
 ) -> Iterator[tuple[torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor]]:
     """Scores (h, q, k), the keys that each query sees, which queries these are, and they."""
     import torch
 
-    query, key = event.query, event.key
+    query, key = call.query, call.key
     assert query is not None
     assert key is not None
     wide, group = _wide(query), query.shape[1] // key.shape[1]
@@ -276,10 +326,10 @@ def _score_chunks(
         query_hqd = query[sentence].detach()[:, at_q].to(wide)
         key_hkd = key[sentence].detach().to(wide).repeat_interleave(group, dim=0)
         scores_hqk = torch.matmul(query_hqd, key_hkd.transpose(-1, -2)).mul_(scale)
-        if event.softcap is not None:
-            scores_hqk = scores_hqk.div_(event.softcap).tanh_().mul_(event.softcap)
-        _mask_scores(scores_hqk, event, sentence, at_q)
-        yield scores_hqk, _visible(event, sentence, at_q), at_q, query_hqd
+        if call.softcap is not None:
+            scores_hqk = scores_hqk.div_(call.softcap).tanh_().mul_(call.softcap)
+        _mask_scores(scores_hqk, call, sentence, at_q)
+        yield scores_hqk, _visible(call, sentence, at_q), at_q, query_hqd
 
 
 def _chunks(
@@ -293,17 +343,17 @@ def _chunks(
 
 
 def _mask_scores(
-    scores_hqk: torch.Tensor, event: AttentionEvent, sentence: int, at_q: torch.Tensor
+    scores_hqk: torch.Tensor, call: AttentionCall, sentence: int, at_q: torch.Tensor
 ) -> None:
     """Write -inf where a key is hidden, in place."""
     import torch
 
-    if event.causal:
+    if call.causal:
         at_k = torch.arange(scores_hqk.shape[-1], device=at_q.device)
         scores_hqk.masked_fill_(at_k > at_q[:, None], -math.inf)
-    if event.mask is None:
+    if call.mask is None:
         return
-    mask = _mask_rows(event, sentence, at_q)
+    mask = _mask_rows(call, sentence, at_q)
     if mask.dtype == torch.bool:
         scores_hqk.masked_fill_(~mask, -math.inf)
         return
@@ -312,28 +362,28 @@ def _mask_scores(
     scores_hqk.masked_fill_(hidden & ~hidden.all(dim=-1, keepdim=True), -math.inf)
 
 
-def _mask_rows(event: AttentionEvent, sentence: int, at_q: torch.Tensor) -> torch.Tensor:
+def _mask_rows(call: AttentionCall, sentence: int, at_q: torch.Tensor) -> torch.Tensor:
     """The mask (h, q, k) of some queries; axes that are broadcast take no memory but for q."""
-    assert event.mask is not None
-    assert event.query is not None
-    assert event.key is not None
-    mask = event.mask.detach().expand(*event.query.shape[:3], event.key.shape[2])[sentence]
+    assert call.mask is not None
+    assert call.query is not None
+    assert call.key is not None
+    mask = call.mask.detach().expand(*call.query.shape[:3], call.key.shape[2])[sentence]
     return mask[:, at_q] if len(at_q) < mask.shape[1] else mask
 
 
-def _visible(event: AttentionEvent, sentence: int, at_q: torch.Tensor) -> torch.Tensor:
+def _visible(call: AttentionCall, sentence: int, at_q: torch.Tensor) -> torch.Tensor:
     """How many keys each query sees, (h, q)."""
     import torch
 
-    assert event.query is not None
-    assert event.key is not None
-    keys = event.key.shape[2]
-    if event.mask is None:
-        seen = (at_q + 1).clamp(max=keys) if event.causal else torch.full_like(at_q, keys)
-        return seen.expand(event.query.shape[1], -1)
-    mask = _mask_rows(event, sentence, at_q)
+    assert call.query is not None
+    assert call.key is not None
+    keys = call.key.shape[2]
+    if call.mask is None:
+        seen = (at_q + 1).clamp(max=keys) if call.causal else torch.full_like(at_q, keys)
+        return seen.expand(call.query.shape[1], -1)
+    mask = _mask_rows(call, sentence, at_q)
     visible = mask if mask.dtype == torch.bool else mask > HIDING_BIAS
-    if event.causal:
+    if call.causal:
         visible = visible & (torch.arange(keys, device=at_q.device) <= at_q[:, None])
     return visible.sum(dim=-1)
 
@@ -433,18 +483,18 @@ def _wide(tensor: torch.Tensor) -> Any:
     return torch.float64 if tensor.dtype == torch.float64 else torch.float32
 
 
-def largest_scores(event: AttentionEvent, scale: float, heads: list[int]) -> torch.Tensor:
+def largest_scores(call: AttentionCall, scale: float, heads: list[int]) -> torch.Tensor:
     """The largest score of some heads, over all sentences and queries."""
     import torch
 
-    query, key, mask = event.query, event.key, event.mask
+    query, key, mask = call.query, call.key, call.mask
     assert query is not None
     assert key is not None
     at = torch.tensor(heads, device=query.device)
     if mask is not None and mask.ndim == 4 and mask.shape[1] > 1:
         mask = mask[:, at]
     shared = at // (query.shape[1] // key.shape[1])
-    chosen = replace(event, query=query[:, at], key=key[:, shared], mask=mask)
+    chosen = replace(call, query=query[:, at], key=key[:, shared], mask=mask)
     if in_host_memory(query):
         facts = _native_facts(chosen, scale, Requested(output=False, top=1))
         if facts is not None:

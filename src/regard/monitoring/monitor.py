@@ -3,42 +3,38 @@
 from __future__ import annotations
 
 import functools
-import logging
 import sys
 import weakref
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import AbstractContextManager, ExitStack, contextmanager
-from dataclasses import dataclass, field
-from itertools import pairwise
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, ExitStack
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import numpy as np
 
 from regard.arguments import named_arguments, suggest_keywords
 from regard.errors import ArgumentError, count
-from regard.monitoring.alerts import Alert, AlertError, AlertRules, Thresholds
-from regard.monitoring.certificate import (
-    AttentionHooks,
-    bound,
-    certificate_mode,
-    join_exact,
-    live_queries,
-)
+from regard.monitoring.certificate import bound, join_exact, live_queries
+from regard.monitoring.events import RULES, AlertError, Event
 from regard.monitoring.folder import About, History, Layer
-from regard.monitoring.health import MAXIMA, SUMS, HeadSums, head_sums, measures
+from regard.monitoring.health import MAXIMA, SUMS, head_sums, logsumexp_sums
+from regard.monitoring.optimizer import WeightSample, learning_rates, steps_taken
+from regard.monitoring.options import MonitorOptions, check_alerts, check_arguments, check_numbers
+from regard.monitoring.output import Output, logger
+from regard.monitoring.probe import call_with, untouched
 from regard.monitoring.ranks import (
     RankParts,
     largest_on_all_ranks,
     rank_and_ranks,
     same_on_all_ranks,
 )
+from regard.monitoring.rules import Rules, call_setting
+from regard.monitoring.step import FACTS, HostFacts, PendingStep, StepState, larger
 from regard.monitoring.writers import Health, ToFolder, Writer, writer_to
-from regard.typing import Array
-from regard.watcher.capture.events import AttentionEvent
 from regard.watcher.capture.modules import attach_hook, in_backward, uncompiled
 from regard.watcher.capture.runs import LayerKey
-from regard.watcher.on_step import LocatedAttention
 from regard.watcher.options import Layers, Options
+from regard.watcher.seam.call import AttentionCall
+from regard.watcher.seam.source import AttentionSource
 from regard.watcher.watch import need_extra
 
 if TYPE_CHECKING:
@@ -46,8 +42,8 @@ if TYPE_CHECKING:
 
     import torch
 
-logger = logging.getLogger("regard.monitor")
-ON_ALERT = ("print", "log", "raise")
+    from regard.judging.judge import Judge
+
 WRAPPERS = ("_orig_mod.", "_fsdp_wrapped_module.", "_checkpoint_wrapped_module.", "module.")
 
 
@@ -62,10 +58,10 @@ def monitor(
     seed: int = 0,
     probe: Any = None,
     threshold: float | None = 100.0,
-    growth: float | None = 2.0,
-    entropy: float | None = 0.05,
-    silent: float | None = 1e-3,
-    on_alert: str | Callable[[Alert], Any] = "print",
+    exact_scores: bool = False,
+    judge: int | None = None,
+    alerts: Sequence[str] = RULES,
+    on_alert: str | Callable[[Event], Any] = "print",
     on_error: str = "log",
     step: int | None = None,
 ) -> Monitor:
@@ -83,9 +79,14 @@ def monitor(
         of them by default.
     probe : a batch (keywords, arguments or a tensor for the model) that is run without gradients
         every ``every`` steps, so that curves are comparable; the training is then not looked at.
-    threshold, growth, entropy, silent : limits of alerts, see ``regard.monitoring.alerts``.
-        Heads whose bound is above ``threshold`` get their exact maximum at every step.
-    on_alert : 'print', 'log' or 'raise', or a function of an alert.
+    threshold : the largest score above which a head is in danger, 100 as in QK-clip. Heads whose
+        bound is above it get their exact largest score at every step.
+    exact_scores : whether every head gets it at every step, as QK-clip needs it.
+    judge : how many rows of each head of an observed step are redone in float64 and compared with
+        the kernel's output, as ``regard.judge`` does; none by default. A GPU is waited for.
+    alerts : the rules that are applied: 'not finite', 'wrong', 'settings', 'shift', 'away',
+        'threshold', 'collapse', 'silent', 'optimizer'.
+    on_alert : 'print', 'log' or 'raise', or a function of an event.
     on_error : 'log' an error inside the monitor, once, and stop monitoring; or 'raise' it.
     step : the number of the first step; by default the one after the folder's last, or 0.
 
@@ -102,55 +103,16 @@ def monitor(
     [(0, [1.0, 1.0]), (1, [1.0, 1.0])]
     """
     need_extra("monitoring a training", ("torch",))
-    _check_numbers(every, rows, seed, step)
-    _check_arguments(model, on_alert, on_error)
-    writers = [writer_to(x) for x in _several(to)]
-    rules = Thresholds(threshold, growth, entropy, silent)
+    check_numbers(every, rows, seed, step, judge)
+    check_arguments(model, on_alert, on_error)
+    check_alerts(alerts, threshold)
+    places = [] if to is None else to if isinstance(to, list | tuple) else [to]
+    writers = [writer_to(x) for x in places]
     options = MonitorOptions(
-        every, Options.from_arguments(layers=layers), rows, seed, probe, rules, on_alert, on_error
-    )
+        every, Options.from_arguments(layers=layers), rows, seed, probe, threshold, tuple(alerts),
+        on_alert, on_error, exact_scores, judge,
+    )  # fmt: skip
     return Monitor(model, options, writers, step)
-
-
-def _several(to: Any) -> list[Any]:
-    if to is None:
-        return []
-    return list(to) if isinstance(to, list | tuple) else [to]
-
-
-def _check_numbers(every: Any, rows: Any, seed: Any, step: Any) -> None:
-    least = {"every": (every, 1), "rows": (rows, 1), "seed": (seed, 0), "step": (step, 0)}
-    for name, (number, first) in least.items():
-        whole = isinstance(number, int) and not isinstance(number, bool) and number >= first
-        if not whole and (number is not None or name in ("every", "seed")):
-            raise ArgumentError(f"{name} must be a whole number from {first} up, got {number!r}.")
-
-
-def _check_arguments(model: Any, on_alert: Any, on_error: Any) -> None:
-    import torch
-
-    if not isinstance(model, torch.nn.Module):
-        raise ArgumentError(f"model must be a torch.nn.Module, got {type(model).__name__}.")
-    if not callable(on_alert) and on_alert not in ON_ALERT:
-        raise ArgumentError(
-            f"on_alert must be 'print', 'log', 'raise' or a function, got {on_alert!r}."
-        )
-    if on_error not in ("log", "raise"):
-        raise ArgumentError(f"on_error must be 'log' or 'raise', got {on_error!r}.")
-
-
-@dataclass(frozen=True)
-class MonitorOptions:
-    """Arguments of ``regard.monitor``, checked."""
-
-    every: int
-    watched: Options
-    rows: int | None
-    seed: int
-    probe: Any
-    thresholds: Thresholds
-    on_alert: str | Callable[[Alert], Any]
-    on_error: str
 
 
 Method = TypeVar("Method", bound=Callable[..., Any])
@@ -182,16 +144,14 @@ def _guarded(method: Method) -> Method:
 class Monitor(AbstractContextManager["Monitor"]):
     """A training under observation; made by ``regard.monitor``, ended by ``close``.
 
-    ``step`` is the current step, ``alerts`` what was found so far, ``last`` the last observation.
+    ``step`` is the current step.
     """
 
     def __init__(
         self, model: Any, options: MonitorOptions, writers: list[Writer], step: int | None
     ) -> None:
-        self.options, self.writers = options, writers
-        self.alerts: list[Alert] = []
-        self.last: Health | None = None
-        self.notes: list[str] = []
+        self.options, self.notes = options, list[str]()
+        self._output = Output(writers, options.on_alert)
         folders = [x.folder for x in writers if isinstance(x, ToFolder)]
         lasts = [x.last_step for x in folders]
         self.step = (
@@ -199,32 +159,41 @@ class Monitor(AbstractContextManager["Monitor"]):
         )
         self.folder = str(folders[0].folder) if folders else None
         self.failed = self.closed = False
+        self.shares_of_step = 1.0  # 1 / ranks where the losses of all ranks are shares of one
         self._model: weakref.ref[Any] = weakref.ref(_unwrapped(model))
         self._outer: weakref.ref[Any] = weakref.ref(model)
-        self._source = LocatedAttention(_unwrapped(model), options.watched, self._measure)
         # The source must not keep the model alive: it is deleted as if it were not monitored.
-        self._source.model = self._source.holder = None
-        self._source.modules.root = None
+        self._source = AttentionSource(None, self._take)
         self._state = StepState()
-        self._window: torch.Tensor | None = None  # the scores since the last max_scores
-        self._known: Array | None = (
-            None  # the largest bound of each layer, of the last step written
-        )
+        # Scores since the last max_scores, and since the last score_bounds.
+        self._windows: dict[str, torch.Tensor | None] = {"exact": None, "bound": None}
         self._layers: dict[LayerKey, Layer] = {}
-        self._calls: dict[tuple[int, int], LayerKey] = {}
         self._by_hand: set[LayerKey] = set()
-        self._rules: AlertRules | None = None
+        self._rules: Rules | None = None
+        self._weights: WeightSample | None = None
+        self._judge: Judge | None = None
+        self._facts: list[HostFacts] = []  # of the steps since the last observed one
         self._pending: list[PendingStep] = []
         self._since: list[torch.Tensor] = []  # steps since the last observed one, of several ranks
         self._unsent = 0  # their number, which a rank that failed knows too
         self._ranks_agreed = self._ranks_ended = False
         self._block: ExitStack | None = None
-        self._hooks = AttentionHooks(self._certify)
+        self._remove_inside: Callable[[], None] = lambda: None
         self._optimizers: weakref.WeakKeyDictionary[Any, bool] = weakref.WeakKeyDictionary()
         self._forwards = self._forwards_ended = 0  # seen, and of these in steps that have ended
         self._forwards_before: weakref.WeakKeyDictionary[Any, int] = weakref.WeakKeyDictionary()
         self._removers: list[Callable[[], None]] = []
         self._attach(_unwrapped(model))
+
+    @property
+    def alerts(self) -> list[Event]:
+        """The events so far; one whose ``last`` is None is open."""
+        return self._output.alerts
+
+    @property
+    def last(self) -> Health | None:
+        """The last observation."""
+        return self._output.last
 
     # The training's side: hooks.
 
@@ -244,7 +213,9 @@ class Monitor(AbstractContextManager["Monitor"]):
             begin = functools.partial(_call, owner, "_begin")
             end = functools.partial(_call, owner, "_end")
             self._removers.append(attach_hook(model, "forward_pre", begin))
-            self._removers.append(attach_hook(model, "forward", end, always_call=True))
+            self._removers.append(
+                attach_hook(model, "forward", end, always_call=True, with_kwargs=True)
+            )
 
     @_guarded
     def _begin(self, model: Any, arguments: Any) -> None:
@@ -260,9 +231,7 @@ class Monitor(AbstractContextManager["Monitor"]):
             return
         if self.observing or not self._layers:
             self._enter_observed(model, sys._getframe(2))
-        # Scores of attention written by hand are seen by the hooks alone.
-        self._hooks.active = self._block is None or bool(self._by_hand)
-        self._state.calls.clear()
+        self._source.active = self._block is None
 
     @property
     def observing(self) -> bool:
@@ -277,24 +246,23 @@ class Monitor(AbstractContextManager["Monitor"]):
             stack.callback(setattr, modules, "root", None)
             stack.callback(modules._roots.clear)
             stack.enter_context(self._source.attached())
-            if not self._layers:  # no module is known that could have a hook
-                self._state.softmaxes = []
-                stack.enter_context(certificate_mode()(self._take_softmax))
             modules.forwards += 1
-            modules._running.append((model, [], call))
+            modules.enter(model, call)
             self._block = stack.pop_all()
 
     @_guarded
-    def _end(self, model: Any, arguments: Any, output: Any) -> None:
-        if self._block is None and not self._hooks.active:
+    def _end(self, model: Any, arguments: Any, keywords: Any, output: Any) -> None:
+        if self._block is None and not self._source.active:
             return
         self._leave_forward()
         self._take_loss(output)
+        # transformers' Trainer: the losses of micro-batches are shares of the step's.
+        self._state.in_shares = keywords.get("num_items_in_batch") is not None
 
     def _leave_forward(self) -> None:
         """End the observation of a forward, one that was interrupted too."""
-        self._hooks.active, self._state.mask = False, None
-        self._hooks.drop_interrupted()
+        self._source.active, self._state.mask = False, None
+        self._source.begin_forward()
         if self._block is not None:
             block, self._block = self._block, None
             block.close()
@@ -308,7 +276,9 @@ class Monitor(AbstractContextManager["Monitor"]):
 
     def _learn_layers(self) -> None:
         """After the first observed forward: the layers, and hooks on the modules that attend."""
-        found = self._source.modules_of_layers
+        # The modules are the model's, which is not kept alive.
+        attending, self._source.attending = self._source.attending, {}
+        found = {LayerKey(*layer): site for site, layer in self._source.layers.items()}
         new = [key for key in found if key in self._state.sums and key not in self._layers]
         if not self._state.sums and not self._layers:
             self._note(
@@ -320,95 +290,93 @@ class Monitor(AbstractContextManager["Monitor"]):
         if self._rules is not None:
             self._note(f"{len(new)} attentions appeared after the first step; they are left out.")
             return
-        names = {layer: path for path, layer in self._source.paths.items()}
-        softmaxes, by_hand = self._state.softmaxes, self._state.by_hand
-        if len(softmaxes) == len(by_hand):
-            for key, bound_h in zip(by_hand, softmaxes, strict=True):
-                largest_h = _larger(self._state.bounds.get(key, (None, None))[0], bound_h)
-                self._state.bounds[key] = largest_h, largest_h
-        self._state.softmaxes = []
         for key in new:
+            path, number = found[key]
+            name = f"{path}#{number + 1}" if number else path
             heads = self._state.sums[key].sums.shape[0]
-            self._layers[key] = Layer(*key, heads, _plain_path(names[key]))
-        modules = {id(found[key][0]): found[key][0] for key in new if found[key][0] is not None}
-        self._calls = {(id(found[key][0]), found[key][1]): key for key in new}
-        self._hooks.attach(list(modules.values()))
+            self._layers[key] = Layer(*key, heads, _plain_path(name))
+        modules = {id(x): x for x in attending.values() if x is not None}
+        self._remove_inside = self._source.attach_inside(list(modules.values()))
         layers = tuple(self._layers.values())
-        self._rules = AlertRules(layers, self.options.thresholds)
         options = self.options
+        self._rules = Rules(layers, options.threshold, options.alerts)
         self.about = About(
-            layers, options.every, options.rows, options.seed, options.thresholds.score or 0.0,
+            layers, options.every, options.rows, options.seed, options.threshold or 0.0,
             options.probe is not None,
         )  # fmt: skip
-        if rank_and_ranks()[0] == 0:
-            for writer in self.writers:
-                writer.begin(self.about)
+        self._output.begin(self.about, self._rules)
 
     # What an attention gives.
 
     @_guarded
-    def _measure(self, layer_key: LayerKey, event: AttentionEvent) -> None:
-        """Take all measures of an attention of an observed step."""
-        event = _plain(event, self._source)
+    def _take(self, call: AttentionCall) -> None:
+        """Take all measures of an attention of an observed step, of any other its bound."""
+        layer_key = LayerKey(call.place.part, call.place.layer)
+        if not self.options.watched.watches(layer_key.layer):
+            return
         if self._layers and layer_key not in self._layers:
             return
-        tensor = event.query if event.weights is None else event.weights
-        assert tensor is not None
-        rows = self._rows(tensor.shape[-2], event)
-        sums = head_sums(event, rows, cross=layer_key.part == "cross")
-        self._state.sums[layer_key] = sums.merged(self._state.sums.get(layer_key))
-        if event.weights is None:
-            self._bound(layer_key, event, sums.maxima[:, 0] if rows is None else None)
-        else:
+        call, sums, rows = call.detached, None, None
+        if self._block is not None:
+            rows = self._rows(call.shape[2], call)
+            sums = head_sums(call, rows, cross=call.place.crossed)
+            self._state.sums[layer_key] = sums.merged(self._state.sums.get(layer_key))
+            self._judge_rows(layer_key, call)
+        if call.weights is not None:
             self._by_hand.add(layer_key)
-            self._state.by_hand.append(layer_key)
+        whole = sums is not None and rows is None and call.weights is None
+        self._bound(layer_key, call, sums.maxima[:, 0] if sums is not None and whole else None)
 
-    @_guarded
-    def _take_softmax(self, event: AttentionEvent) -> None:
-        """Take the scores of a softmax of the first forward, whichever layer it is of."""
-        bound_h = None if event.weights is None else bound(event)
-        if bound_h is not None:
-            self._state.softmaxes.append(bound_h)
+    def _judge_rows(self, layer_key: LayerKey, call: AttentionCall) -> None:
+        """Redo rows of an attention, where that is asked for, and note heads that are wrong."""
+        if self.options.judge is None:
+            return
+        if self._judge is None:
+            from regard.judging.judge import Judge
 
-    @_guarded
-    def _certify(self, module: Any, event: AttentionEvent) -> None:
-        """Take the bound of an attention of any other step."""
-        number = self._state.calls.get(id(module), 0)
-        self._state.calls[id(module)] = number + 1
-        layer_key = self._calls.get((id(module), number))
-        wanted = self._block is None or layer_key in self._by_hand
-        if layer_key is not None and wanted:
-            self._bound(layer_key, event)
+            self._judge = Judge(self.options.judge, seed=self.options.seed)
+        faults = self._judge.verdict.faults
+        known = len(faults)
+        self._judge.read(call)
+        wrong = [(x.head, x.name or f"{x.z:.3g} units of rounding") for x in faults[known:]]
+        if wrong:
+            self._state.wrong.setdefault(layer_key, []).extend(wrong)
 
     def _bound(
-        self, layer_key: LayerKey, event: AttentionEvent, highest_h: torch.Tensor | None = None
+        self, layer_key: LayerKey, call: AttentionCall, highest_h: torch.Tensor | None = None
     ) -> None:
         """Join the bound of an attention, and exact scores: ``highest_h`` where they are known."""
         import torch
 
-        bound_h = bound(event, self._live(event.mask))
-        limit, state = self.options.thresholds.score, self._state
+        live = self._live(call.mask)
+        bound_h, spread = bound(call, live), logsumexp_sums(call, live)
+        limit = self.options.threshold
         if bound_h is None or (self._layers and len(bound_h) != self._layers[layer_key].heads):
             return
-        before, exact = state.bounds.get(layer_key, (None, None))
-        if highest_h is not None:
-            exact = _larger(exact, highest_h.to(bound_h))
-        elif limit is not None and self._may_exceed(layer_key, limit, bound_h.device):
-            exact = torch.full_like(bound_h, -torch.inf) if exact is None else exact
-            join_exact(event, bound_h, exact, limit)
-        if before is not None:
-            bound_h = torch.maximum(before, bound_h)
-        state.bounds[layer_key] = bound_h, exact
+        exact_h = torch.full_like(bound_h, -torch.inf) if highest_h is None else highest_h
+        exact_h = exact_h.to(bound_h)
+        if call.scores is not None:
+            exact_h = bound_h
+        elif highest_h is None and self.options.exact_scores:
+            join_exact(call, torch.full_like(bound_h, torch.inf), exact_h, 0.0)
+        elif (
+            highest_h is None and limit is not None and self._may_exceed(layer_key, limit, bound_h)
+        ):
+            join_exact(call, bound_h, exact_h, limit)
+        self._state.join(layer_key, bound_h, exact_h)
+        self._state.settings.setdefault(layer_key, set()).add(call_setting(call))
+        if spread is not None:
+            self._state.spreads.setdefault(layer_key, []).append(spread)
 
-    def _may_exceed(self, layer_key: LayerKey, limit: float, device: torch.device) -> bool:
+    def _may_exceed(self, layer_key: LayerKey, limit: float, bound_h: torch.Tensor) -> bool:
         """Whether a head of a layer may have a score above the limit, by what the host knows.
 
         On a GPU these are the bounds of the step before last: where they are below half the limit
         no kernel is started. On a CPU ``join_exact`` looks at the bounds of this step.
         """
-        if self._known is None or device.type == "cpu" or rank_and_ranks()[1] > 1:
+        if self._output.known is None or bound_h.device.type == "cpu" or rank_and_ranks()[1] > 1:
             return True
-        return not self._known[list(self._layers).index(layer_key)] <= limit / 2
+        return not self._output.known[list(self._layers).index(layer_key)] <= limit / 2
 
     def _live(self, mask: torch.Tensor | None) -> torch.Tensor | None:
         """Queries that see a key; read once of a mask that the layers of a forward share."""
@@ -418,7 +386,7 @@ class Monitor(AbstractContextManager["Monitor"]):
             self._state.mask = mask, live_queries(mask.detach())
         return self._state.mask[1]
 
-    def _rows(self, queries: int, event: AttentionEvent) -> torch.Tensor | None:
+    def _rows(self, queries: int, call: AttentionCall) -> torch.Tensor | None:
         """The queries to measure, drawn once a step for each length; None for all of them."""
         import torch
 
@@ -428,7 +396,7 @@ class Monitor(AbstractContextManager["Monitor"]):
         if queries not in self._state.rows:
             chosen = np.random.default_rng([self.options.seed, self.step, queries])
             at = np.sort(chosen.choice(queries, wanted, replace=False)).astype(np.int32)
-            tensor = event.query if event.query is not None else event.weights
+            tensor = call.query if call.query is not None else call.weights
             assert tensor is not None
             self._state.rows[queries] = torch.as_tensor(at).to(tensor.device, non_blocking=True)
         return self._state.rows[queries]
@@ -446,7 +414,20 @@ class Monitor(AbstractContextManager["Monitor"]):
             self._note_unseen()
             if rank_and_ranks()[1] == 1:
                 return
+        self._ask(optimizer)
         self.end_step()
+
+    @_guarded
+    def _ask(self, optimizer: Any) -> None:
+        """What the optimizer tells at the end of a step."""
+        if self.failed or "optimizer" not in self.options.alerts:
+            return
+        state, model = self._state, self._model()
+        state.rates, state.optimizer_step = learning_rates(optimizer), steps_taken(optimizer)
+        if self._weights is None and model is not None:
+            self._weights = WeightSample(model)
+        if self._weights is not None:
+            state.update = self._weights.change()
 
     @_guarded
     def _note_unseen(self) -> None:
@@ -520,18 +501,26 @@ class Monitor(AbstractContextManager["Monitor"]):
 
         if self.failed or not self._layers:
             return None
-        scores = self._scores()
-        self._window = _larger(self._window, scores)
-        scores = _larger(self._state.earlier, scores)
-        self._since.append(torch.cat([self._losses(), scores]))
+        scores = self._take_scores()
+        scores = scores[: 2 * len(scores) // 3]  # bounds and exact ones
+        state, device = self._state, self._device
+        rows = state.facts_row(device, self.shares_of_step), state.spreads_row(self._layers, device)
+        self._since.append(torch.cat([*rows, scores]))
+        places = {key: place for place, key in enumerate(self._layers)}
+        settings = {places[x]: frozenset(found) for x, found in state.settings.items()}
+        wrong = {places[x]: found for x, found in state.wrong.items()}
+        self._facts.append(HostFacts(self.step, state.rates, state.optimizer_step, settings, wrong))
         if rank_and_ranks()[1] > 1 and not due:
             return None
-        rows, self._since = torch.stack(self._since), []
-        losses, joined = rows[:, :2], rows[:, 2:]
+        table, self._since = torch.stack(self._since), []
+        losses, joined = table.split([FACTS + 3 * self.about.heads, 2 * self.about.heads], dim=1)
         if not due:
             return RankParts(losses.reshape(-1), joined.reshape(-1))
         bounds = scores[: len(scores) // 2].split([x.heads for x in self._layers.values()])
-        sums = [self._sums(key, own_h) for key, own_h in zip(self._layers, bounds, strict=True)]
+        sums = [
+            state.sums_of(key, layer, own_h, key in self._by_hand)
+            for (key, layer), own_h in zip(self._layers.items(), bounds, strict=True)
+        ]
         added = [losses.reshape(-1), *(x.sums.reshape(-1).to(losses.device) for x in sums)]
         largest = [joined.reshape(-1), *(x.maxima.reshape(-1).to(losses.device) for x in sums)]
         return RankParts(torch.cat(added), torch.cat(largest))
@@ -542,7 +531,8 @@ class Monitor(AbstractContextManager["Monitor"]):
 
         heads = sum(layer.heads for layer in self._layers.values())
         steps, device = self._unsent, self._device
-        added = torch.zeros(2 * steps + heads * len(SUMS), dtype=torch.float64, device=device)
+        rows = steps * (FACTS + 3 * heads)
+        added = torch.zeros(rows + heads * len(SUMS), dtype=torch.float64, device=device)
         joined = torch.zeros(
             2 * heads * steps + heads * len(MAXIMA), dtype=torch.float64, device=device
         )
@@ -554,117 +544,34 @@ class Monitor(AbstractContextManager["Monitor"]):
         parameters = iter(()) if model is None else (x.device for x in model.parameters())
         return next((x[0].device for x in self._state.bounds.values()), next(parameters, "cpu"))
 
-    def _sums(self, key: LayerKey, bound_h: torch.Tensor) -> HeadSums:
-        import torch
-
-        if key in self._state.sums:
-            sums = self._state.sums[key]
-            if key in self._by_hand:
-                own = [MAXIMA.index("score"), MAXIMA.index("logsumexp")]
-                sums.maxima[:, own] = bound_h.to(sums.maxima)[:, None]
-            return sums
-        heads = self._layers[key].heads
-        return HeadSums(
-            torch.zeros(heads, len(SUMS), dtype=torch.float64),
-            torch.full((heads, len(MAXIMA)), -torch.inf, dtype=torch.float64),
-        )
-
-    def _losses(self) -> torch.Tensor:
-        """The sum of the step's losses and their number."""
-        import torch
-
-        losses, device = [loss.double() for loss in self._state.losses], self._device
-        if not losses:
-            return torch.zeros(2, dtype=torch.float64, device=device)
-        total = torch.stack([loss.to(device) for loss in losses]).sum()
-        return torch.stack([total, torch.full_like(total, len(losses))])
-
-    def _scores(self) -> torch.Tensor:
-        """Bounds of all heads, then their exact scores, -inf where unknown: one row, float64."""
-        import torch
-
-        pairs = [self._state.bounds.get(key, (None, None)) for key in self._layers]
-        heads, device = [layer.heads for layer in self._layers.values()], self._device
-        unknown = torch.full((max(heads),), -torch.inf, device=device)
-        columns = [
-            unknown[:h] if found is None else found.to(device)
-            for own in zip(*pairs, strict=True)
-            for found, h in zip(own, heads, strict=True)
-        ]
-        return torch.cat(columns).double()
+    def _take_scores(self) -> torch.Tensor:
+        """Scores of the current step; what was found since the last time joins the windows."""
+        scores, state = self._state.scores_row(self._layers, self._device), self._state
+        self._windows = {name: larger(x, scores) for name, x in self._windows.items()}
+        state.earlier, state.bounds = larger(state.earlier, scores), {}
+        return state.earlier
 
     @_guarded
-    def _finish_step(self, due: bool, parts: RankParts | None) -> list[Alert] | None:
+    def _finish_step(self, due: bool, parts: RankParts | None) -> list[Event] | None:
         """Start the copy of a step to the host, and write down those that have arrived."""
         if parts is not None:
-            self._pending.append(PendingStep.start(self.step, due, parts))
+            facts, self._facts = self._facts, []
+            self._pending.append(PendingStep.start(facts, due, parts))
         # On a GPU the step before has passed its forward by now: the host does not wait for long,
         # and not for this one.
         on_device = parts is not None and parts.added.device.type != "cpu"
         return self._drain(keep=1 if on_device else 0)
 
-    def _drain(self, keep: int = 0) -> list[Alert]:
+    def _drain(self, keep: int = 0) -> list[Event]:
         found = []
         while len(self._pending) > keep:
-            found += self._write(self._pending.pop(0))
+            found += self._output.write(self._pending.pop(0))
         return found
 
-    def _write(self, pending: PendingStep) -> list[Alert]:
-        """Write a step down, and the steps before it that it brings; returns new alerts."""
-        assert self._rules is not None
-        added, joined = pending.on_host()
-        heads, alerts = self.about.heads, []
-        steps = (len(joined) - (heads * len(MAXIMA) if pending.observed else 0)) // (2 * heads)
-        losses, sums = added[: 2 * steps].reshape(steps, 2), added[2 * steps :]
-        split = 2 * heads * steps
-        rows, maxima = joined[:split].reshape(steps, 2, heads), joined[split:]
-        for at in range(steps):
-            step = pending.step - steps + 1 + at
-            loss = losses[at, 0] / losses[at, 1] if losses[at, 1] else None
-            alerts += self._rules.bounded(step, rows[at, 0], rows[at, 1])
-            self._write_step(step, loss, rows[at, 0])
-        if pending.observed:
-            found = measures(sums.reshape(heads, len(SUMS)), maxima.reshape(heads, len(MAXIMA)))
-            alerts += self._rules.observed(pending.step, found)
-            self.last = Health(pending.step, self.about, found, loss, tuple(alerts))
-            for writer in self._here:
-                writer.observed(self.last)
-        for alert in alerts:
-            for writer in self._here:
-                writer.alert(alert)
-        self.alerts += alerts
-        return alerts
-
-    def _write_step(self, step: int, loss: float | None, bound_h: Array) -> None:
-        starts = self.about.starts
-        self._known = np.array([bound_h[a:b].max() for a, b in pairwise(starts)])
-        for writer in self._here:
-            writer.step(step, loss, self._known)
-
-    @property
-    def _here(self) -> list[Writer]:
-        """The writers, on the rank that writes."""
-        return self.writers if rank_and_ranks()[0] == 0 else []
-
-    def _tell(self, alerts: list[Alert]) -> None:
-        """Print, log or raise alerts, or pass them on."""
-        how = self.options.on_alert
-        if how == "raise":
-            raise AlertError(alerts)
-        if rank_and_ranks()[0]:
-            return
-        for alert in alerts:
-            if callable(how):
-                self._pass_on(how, alert)
-            elif how == "log":
-                logger.warning("%s", alert)
-            else:
-                print(f"regard: {alert}", file=sys.stderr, flush=True)
-
     @_guarded
-    def _pass_on(self, function: Callable[[Alert], Any], alert: Alert) -> None:
-        """Call the user's function; it may raise an AlertError to end the training."""
-        function(alert)
+    def _tell(self, found: list[Event]) -> None:
+        """Tell events; a user's function may raise an AlertError to end the training."""
+        self._output.tell(found)
 
     # The probe.
 
@@ -676,65 +583,75 @@ class Monitor(AbstractContextManager["Monitor"]):
         model = self._model()
         if model is None:
             return
-        with _untouched(model), torch.no_grad(), uncompiled():
+        with untouched(model), torch.no_grad(), uncompiled():
             self._enter_observed(model, sys._getframe())
             try:
-                _call_with(model, self.options.probe)
+                call_with(model, self.options.probe)
             finally:
                 self._leave_forward()
 
     # What a caller asks for.
 
-    def max_scores(self, threshold: float | None = None) -> dict[str, torch.Tensor]:
-        """The largest score of every head since the last call, by the path of its module, (h).
+    def max_scores(self) -> dict[str, torch.Tensor]:
+        """The exact largest score of every head since the last call, by its module's path, (h).
 
-        Exact for heads above the threshold. The others have their bound, the largest log-sum-exp,
-        which is not above it: nothing was computed for them. The tensors are on the model's device,
-        and the host does not wait for it: on a GPU it knows the bounds of the step before last, and
-        a head that leapt from below half the threshold since then has its bound for these steps.
-        With several ranks all of them have to call.
-
-        Parameters
-        ----------
-        threshold : at least the monitor's own, which is the default.
+        nan where it was not computed, or is nan. Computed are all heads with ``exact_scores=True``
+        or ``every=1`` (without ``rows=``), else those whose bound was above the threshold, at every
+        step, and all of them on observed steps. The tensors are on the model's device, and the host
+        does not wait for it. On a GPU the host sees bounds two steps late: a head that leapt from
+        below half the threshold is nan until then. With several ranks all of them have to call.
         """
         import torch
 
-        limit = self.options.thresholds.score
-        if limit is None:
-            raise ArgumentError("max_scores needs regard.monitor(..., threshold=a number).")
-        threshold = limit if threshold is None else threshold
-        if threshold < limit:
-            raise ArgumentError(
-                f"threshold must be at least the monitor's, {limit:g}, got {threshold:g}: exact "
-                f"maxima below it were not computed. Make it with threshold={threshold:g}."
-            )
-        window, self._window = self._window, None
+        window = self._window("exact")
+        if window is None:
+            return {}
+        _, exact_h, loose_h = window
+        # Every forward that could have a larger one was computed exactly.
+        return self._by_path(torch.where(exact_h >= loose_h, exact_h, torch.nan))
+
+    def score_bounds(self) -> dict[str, torch.Tensor]:
+        """A bound of every head's largest score since the last call, by its module's path, (h).
+
+        The largest log-sum-exp, which the kernel returns anyway: never below the largest score, and
+        at most the log of the number of keys above it. With several ranks all of them have to call.
+        """
+        window = self._window("bound")
+        return {} if window is None else self._by_path(window[0])
+
+    def _window(self, name: str) -> torch.Tensor | None:
+        """Bounds, exact and loose scores (3, h) of all ranks since the last call, which ends it."""
         several = rank_and_ranks()[1] > 1
         if self._state.bounds or (several and self._layers):
-            scores = self._scores()
-            window = _larger(window, scores)
-            self._state.earlier = _larger(self._state.earlier, scores)
-            self._state.bounds = {}
+            self._take_scores()
+        window, self._windows[name] = self._windows[name], None
         if window is None or (several and (self._ranks_ended or not self._ranks_agreed)):
-            return {}
+            return None
         if several:
             largest_on_all_ranks(window)
-        bounds, exact = window.float().view(2, -1)
-        known = (bounds > threshold) & (exact > -torch.inf)
-        largest = torch.where(known, exact, bounds).split([x.heads for x in self._layers.values()])
-        named = zip(self._layers.values(), largest, strict=True)
-        return {layer.path: found_h for layer, found_h in named}
+        return window.float().view(3, -1)
+
+    def _by_path(self, scores_h: torch.Tensor) -> dict[str, torch.Tensor]:
+        layers = self._layers.values()
+        return {
+            x.path: own_h
+            for x, own_h in zip(layers, scores_h.split([x.heads for x in layers]), strict=True)
+        }
 
     def log(self, *, loss: Any) -> None:
-        """Log the loss of the current step; that of a model which returns one is taken anyway."""
+        """Log the loss of the current step; of several, of its micro-batches, the mean counts.
+
+        That of a model which returns one is taken anyway.
+        """
         import torch
 
         try:
             number = torch.as_tensor(loss).detach().double().mean()
         except (TypeError, ValueError, RuntimeError):
             raise ArgumentError(f"loss must be a number or a tensor, got {loss!r:.200}.") from None
-        self._state.losses = [number]
+        if not self._state.logged:
+            self._state.losses, self._state.logged = [], True
+        self._state.losses.append(number)
 
     def history(self) -> History:
         """The training so far, from its folder."""
@@ -757,12 +674,11 @@ class Monitor(AbstractContextManager["Monitor"]):
             self._tell(found)
 
     @_guarded
-    def _close(self) -> list[Alert]:
+    def _close(self) -> list[Event]:
         self._leave_forward()
         found = self._drain()
         self._detach()
-        for writer in self._here:
-            writer.close()
+        self._output.close(self.step - 1)
         return found
 
     def __exit__(
@@ -785,12 +701,12 @@ class Monitor(AbstractContextManager["Monitor"]):
         if reason and not self.failed:
             self._note(reason)
         self.failed = True
-        self._hooks.active = False
+        self._source.active = False
         if rank_and_ranks()[1] == 1:
             self._detach()
 
     def _detach(self) -> None:
-        self._hooks.remove()
+        self._remove_inside()
         while self._removers:
             self._removers.pop()()
 
@@ -804,59 +720,6 @@ class Monitor(AbstractContextManager["Monitor"]):
         state = "failed" if self.failed else "closed" if self.closed else "running"
         found = f"{count(len(self._layers), 'layer')}, {count(len(self.alerts), 'alert')}"
         return f"Monitor({state}, step {self.step}, {found})"
-
-
-@dataclass
-class StepState:
-    """What was found in the forwards of the current step."""
-
-    observed: bool = False
-    sums: dict[LayerKey, HeadSums] = field(default_factory=dict)
-    bounds: dict[LayerKey, tuple[torch.Tensor, torch.Tensor | None]] = field(default_factory=dict)
-    earlier: torch.Tensor | None = None  # the step's scores that max_scores has taken
-    losses: list[torch.Tensor] = field(default_factory=list)
-    calls: dict[int, int] = field(default_factory=dict)
-    by_hand: list[LayerKey] = field(default_factory=list)  # of the first forward, in their order
-    softmaxes: list[torch.Tensor] = field(default_factory=list)  # their largest scores, (h)
-    rows: dict[int, torch.Tensor] = field(default_factory=dict)
-    mask: tuple[torch.Tensor, torch.Tensor] | None = None  # the last, and what sees a key by it
-
-
-@dataclass(frozen=True)
-class PendingStep:
-    """A step on its way from the device to the host."""
-
-    step: int
-    observed: bool
-    numbers: torch.Tensor
-    added: int
-    arrived: Any = None
-
-    @classmethod
-    def start(cls, step: int, observed: bool, parts: RankParts) -> PendingStep:
-        """Start the copy; the host does not wait for it."""
-        import torch
-
-        numbers, arrived = torch.cat([parts.added, parts.joined]), None
-        if numbers.device.type == "cuda":
-            host = torch.empty(numbers.shape, dtype=numbers.dtype, pin_memory=True)
-            host.copy_(numbers, non_blocking=True)
-            arrived = torch.cuda.Event()
-            arrived.record(torch.cuda.current_stream(numbers.device))
-            numbers = host
-        return cls(step, observed, numbers, len(parts.added), arrived)
-
-    def on_host(self) -> tuple[Array, Array]:
-        """Sums and maxima as arrays, once they have arrived."""
-        if self.arrived is not None:
-            self.arrived.synchronize()
-        array = self.numbers.cpu().numpy()
-        return array[: self.added], array[self.added :]
-
-
-def _larger(one: torch.Tensor | None, other: torch.Tensor) -> torch.Tensor:
-    """The larger numbers of two rows of scores, nan where there is one."""
-    return other if one is None else one.to(other).maximum(other)
 
 
 def _call(owner: weakref.ref[Monitor], name: str, *arguments: Any) -> None:
@@ -888,41 +751,3 @@ def _plain_path(path: str) -> str:
     for wrapper in WRAPPERS[:-1]:
         path = path.replace(wrapper, "")
     return path
-
-
-def _plain(event: AttentionEvent, source: LocatedAttention) -> AttentionEvent:
-    """Weights as (b, h, q, k)."""
-    if event.weights is None:
-        return event
-    from dataclasses import replace
-
-    from regard.watcher.capture.operators import by_sentence
-
-    modules = source.modules
-    weights = by_sentence(event.weights, modules.module, modules.sentences(event.weights.shape[-2]))
-    return replace(event, weights=weights)
-
-
-def _call_with(model: Any, batch: Any) -> None:
-    if isinstance(batch, Mapping):
-        model(**batch)
-    elif isinstance(batch, list | tuple):
-        model(*batch)
-    else:
-        model(batch)
-
-
-@contextmanager
-def _untouched(model: Any) -> Iterator[None]:
-    """Evaluation mode for the block; every module's mode and the random numbers come back."""
-    import torch
-
-    training = [module for module in model.modules() if module.training]
-    devices = sorted({x.device.index or 0 for x in model.parameters() if x.is_cuda})
-    with torch.random.fork_rng(devices=devices):
-        model.eval()
-        try:
-            yield
-        finally:
-            for module in training:
-                module.training = True

@@ -11,7 +11,7 @@ import numpy as np
 
 from regard.arguments import named_arguments
 from regard.errors import ArgumentError
-from regard.monitoring.alerts import Alert, alert_fields
+from regard.monitoring.events import Event
 from regard.monitoring.folder import About, FolderWriter, measure_table
 from regard.typing import Array
 
@@ -28,7 +28,7 @@ class Health:
     about: About
     measures: dict[str, Array]
     loss: float | None = None
-    alerts: tuple[Alert, ...] = ()
+    alerts: tuple[Event, ...] = ()
 
     def __getitem__(self, measure: str) -> Array:
         if measure not in self.measures:
@@ -75,8 +75,11 @@ class Writer(Protocol):
     def step(self, step: int, loss: float | None, bounds: Array) -> None:
         """A step's loss and the largest log-sum-exp of each layer."""
 
-    def alert(self, alert: Alert) -> None:
-        """An alert."""
+    def alert(self, alert: Event) -> None:
+        """An event that began."""
+
+    def changed(self, alert: Event) -> None:
+        """An event that got more heads, or is over."""
 
     def close(self) -> None:
         """Nothing follows."""
@@ -94,7 +97,10 @@ class NoWriter:
     def step(self, step: int, loss: float | None, bounds: Array) -> None:
         """Nothing to write."""
 
-    def alert(self, alert: Alert) -> None:
+    def alert(self, alert: Event) -> None:
+        """Nothing to write."""
+
+    def changed(self, alert: Event) -> None:
         """Nothing to write."""
 
     def close(self) -> None:
@@ -111,7 +117,7 @@ class ToFolder(NoWriter):
         last = self.folder.last_step
         self.folder.begin(about)
         if last is not None:
-            self.folder.event("resumed", last)
+            self.folder.written("resumed")
 
     def observed(self, health: Health) -> None:
         table = measure_table(health.measures, health.about.measures)
@@ -120,8 +126,11 @@ class ToFolder(NoWriter):
     def step(self, step: int, loss: float | None, bounds: Array) -> None:
         self.folder.step(step, np.nan if loss is None else loss, bounds)
 
-    def alert(self, alert: Alert) -> None:
-        self.folder.event("alert", alert.step, **alert_fields(alert))
+    def alert(self, alert: Event) -> None:
+        number = self.folder.alerts_before + alert.number
+        self.folder.event("alert", alert.first, **alert.fields() | {"number": number})
+
+    changed = alert
 
     def close(self) -> None:
         self.folder.close()
@@ -142,23 +151,30 @@ class ToTensorBoard(NoWriter):
                 large = picture.repeat(8, axis=0).repeat(8, axis=1)[None]
                 self.writer.add_image(f"attention/{name}", large, health.step, dataformats="CHW")
 
-    def alert(self, alert: Alert) -> None:
-        self.writer.add_text("attention/alerts", str(alert), alert.step)
+    def alert(self, alert: Event) -> None:
+        self.writer.add_text("attention/alerts", f"{alert.severity}: {alert}", alert.first)
 
     def close(self) -> None:
         self.writer.flush()
 
 
+WANDB_STEP = "attention/step"
+
+
 class ToWandb(NoWriter):
-    """A run of W&B: ``run.log({name: number}, step=...)``."""
+    """A run of W&B, which counts every ``run.log`` as a step: these have a step of their own."""
 
     def __init__(self, run: Any) -> None:
         self.run = run
 
-    def observed(self, health: Health) -> None:
-        self.run.log(dict(health.scalars()), step=health.step)
+    def begin(self, about: About) -> None:
+        self.run.define_metric(WANDB_STEP)
+        self.run.define_metric("attention/*", step_metric=WANDB_STEP)
 
-    def alert(self, alert: Alert) -> None:
+    def observed(self, health: Health) -> None:
+        self.run.log({WANDB_STEP: health.step, **dict(health.scalars())})
+
+    def alert(self, alert: Event) -> None:
         self.run.alert(title=f"attention: {alert.rule}", text=str(alert))
 
 
@@ -171,7 +187,7 @@ class ToMlflow(NoWriter):
     def observed(self, health: Health) -> None:
         self.mlflow.log_metrics(dict(health.scalars()), step=health.step)
 
-    def alert(self, alert: Alert) -> None:
+    def alert(self, alert: Event) -> None:
         self.mlflow.set_tag(f"attention.{alert.rule}", str(alert))
 
 
