@@ -87,7 +87,7 @@ def test_a_fault_outside_the_catalogue_is_wrong():
 
 def test_a_module_with_one_layer_for_all_three_is_read():
     torch.manual_seed(0)
-    report = check(wrong.NoScale())
+    report = check(wrong.NoScale(), like="textbook")
     assert report.mistakes == ("no scaling",)
     assert "always hides later words" in report.notes[0]
     assert check(wrong.NoScale(0.5)).right
@@ -95,7 +95,7 @@ def test_a_module_with_one_layer_for_all_three_is_read():
 
 def test_the_width_of_the_input_differs_from_the_width_of_a_head():
     torch.manual_seed(0)
-    assert check(wrong.OneHead()).mistakes == ("scaling by the model width",)
+    assert check(wrong.OneHead(), like="textbook").mistakes == ("scaling by the model width",)
 
 
 def test_a_module_with_dropout_on_is_named():
@@ -119,7 +119,7 @@ def test_two_mistakes_that_one_size_cannot_tell_apart_are_both_said():
 
         num_heads = 4
 
-    report = check(ByModelWidth())
+    report = check(ByModelWidth(), like="textbook")
     assert (report.mistakes, report.confidence) == (("scaling by d",), "likely")
     assert report.others == ("scaling by the model width",)
     assert "scaling by the model width fits as well." in str(report)
@@ -220,7 +220,7 @@ def test_a_mask_that_is_never_answered_is_not_right():
         return right.with_matmul(q, k, v)
 
     report = check(only_without)
-    assert (report.verdict, report.status) == ("could not check", 2)
+    assert (report.verdict, report.status) == ("not judged", 2)
     assert report.tried == (
         "where it gave a result it is right, but no question about its mask got one: "
         "NotImplementedError: masks come in part two. Say what it takes with signature and "
@@ -241,7 +241,7 @@ def test_a_mask_that_is_never_answered_is_not_right():
 def test_arguments_that_cannot_be_used_are_refused(arguments, message):
     if message is None:
         report = check(right.with_matmul, **arguments)
-        assert report.verdict == "could not check"
+        assert report.verdict == "not judged"
         assert report.tried[0].startswith("the axes after 'as' must be one of bhtd")
         return
     if "signature" in arguments:
@@ -267,7 +267,7 @@ def test_the_attention_inside_a_block_is_checked():
             return self.norm(src + self.self_attn(src, src, src)[0])
 
     report = check(Encoder)
-    assert_right(report)
+    assert report.right, str(report)
     assert report.notes[1] == "Only the attention inside is checked, not the layers around it."
 
 

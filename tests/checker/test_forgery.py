@@ -285,16 +285,65 @@ def test_messages_hold_numbers_and_text_alone(tmp_path):
     [
         b"[", b'{"array": ["O", [1], 0]}', b'{"array": ["<f8", [-1], 0]}', b'{"a": 1, "b": 2}',
         b'{"array": ["<f8", [9], 0]}', b'{"array": ["<f8", [1], 99]}', b'{"pickle": "x"}',
+        b'{"array": ["<f8", [1], -8]}', b"[" * 100_000,
     ],
 )  # fmt: skip
 def test_what_is_no_message_is_refused(tmp_path, text):
     with open(tmp_path / "message", "w+b") as file:
         file.write(sandbox.FRAME.pack(len(text), 8) + text + bytes(8))
         file.seek(0)
-        with pytest.raises((ValueError, TypeError)):
+        with pytest.raises((ValueError, TypeError, RecursionError)):
             read_message(file)
         file.seek(0)
         file.write(sandbox.FRAME.pack(2**60, 0))
         file.seek(0)
         with pytest.raises(ValueError, match="a message that is too long"):
             read_message(file)
+
+
+def test_an_array_that_is_named_often_counts_each_time(tmp_path):
+    once = '{"array": ["|b1", [1048576], 0]}'
+    text = f"[{', '.join([once] * 40)}]".encode()
+    with open(tmp_path / "message", "w+b") as file:
+        file.write(sandbox.FRAME.pack(len(text), 2**20) + text + bytes(2**20))
+        file.seek(0)
+        with pytest.raises(ValueError, match="a message that is too long"):
+            read_message(file)
+
+
+AT_NIGHT = pytest.mark.nightly
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        {"head_width": float("inf")},
+        pytest.param({"head_width": 10**9}, marks=AT_NIGHT),
+        {"roles": {"form": "x", "names": {}, "required": (), "leading": (), "added": False,
+                   "sources": {"source 0": "x", "source 1": "y"}}},
+        pytest.param({"reading": {"forms": (("b", "t", 8), ("b", "t", 8)), "sources": (0, 0, 0),
+                                  "heads": 2, "returns": ("b", "t", 8), "output": None,
+                                  "inside": False, "first_alone": False}}, marks=AT_NIGHT),
+        pytest.param({"reading": None}, marks=AT_NIGHT),
+        pytest.param({"layouts": ("bthd",), "libraries": (), "dtypes": ()}, marks=AT_NIGHT),
+    ],
+)  # fmt: skip
+def test_a_forged_description_is_a_verdict(forged_modules, tmp_path, said):
+    path = tmp_path / "forged_description.py"
+    path.write_text(
+        f"import sys\nsys.path.insert(0, {str(forged_modules.parent)!r})\n"
+        "from forged import Real\nmain = sys.modules['__main__']\nbefore = main._description\n"
+        f"inf = float('inf')\nmain._description = lambda *a: before(*a) | {said!r}\n"
+    )
+    report = check_apart(f"{path}:Real", {"like": "textbook"}, Limits())
+    assert report.status == 2
+    assert report.tried
+
+
+def test_a_worker_that_answers_for_ever_ends_at_the_limit(tmp_path):
+    path = tmp_path / "slow.py"
+    path.write_text(
+        "import time\ndef slow(q, k, v):\n    time.sleep(0.3)\n    return q * time.time()\n"
+    )
+    report = check_apart(f"{path}:slow", {}, Limits(seconds=1))
+    assert report.tried == ("it took longer than 1 s (--seconds N for more)",)

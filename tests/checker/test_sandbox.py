@@ -149,7 +149,7 @@ def test_a_bad_option_is_one_sentence(hostile):
 )
 def test_blocks_modules_and_tensors_are_judged_from_outside(target):
     report = check_apart(target, {"features": "no empty rows"}, Limits(), path=(str(ROOT),))
-    assert report.verdict == "right", str(report)
+    assert report.right, str(report)
     assert report.findings[-1].name == "fresh inputs"
 
 
@@ -161,3 +161,77 @@ def test_the_suite_is_judged_from_outside():
     assert suite.rows["packed, several lengths"]["float32"].status == "pass"
     with pytest.raises(ArgumentError, match=r"^nowhere\.py:f could not be checked: no such file"):
         run_suite_apart("nowhere.py:f", Limits())
+
+
+NAMES_OF_PYTHON = ("queue", "copy", "signal", "math", "random", "struct", "json", "numpy", "types")
+RIGHT = """
+import numpy as np
+def attention(q, k, v):
+    scores = q @ k.swapaxes(-1, -2) / np.sqrt(q.shape[-1])
+    e = np.exp(scores - scores.max(-1, keepdims=True))
+    return e / e.sum(-1, keepdims=True) @ v
+"""
+
+
+def test_files_beside_it_replace_no_module_of_python_or_of_regard(tmp_path, monkeypatch):
+    for name in NAMES_OF_PYTHON:
+        marked = f"open({str(tmp_path / 'ran')!r}, 'w').close()\nraise SystemExit"
+        (tmp_path / f"{name}.py").write_text(marked)
+    (tmp_path / "regard").mkdir()
+    (tmp_path / "regard" / "__init__.py").write_text("raise SystemExit")
+    (tmp_path / "mine.py").write_text(RIGHT)
+    monkeypatch.chdir(tmp_path)
+    report = check_apart("mine.py:attention", {}, Limits())
+    assert report.verdict == "right", str(report)
+    assert not (tmp_path / "ran").exists()
+
+
+def test_a_module_of_its_own_is_imported_by_name(tmp_path):
+    (tmp_path / "chunk.py").write_text("def halves(x): return x")  # a module of old Pythons
+    (tmp_path / "mine.py").write_text("import chunk\n" + RIGHT)
+    assert check_apart(f"{tmp_path / 'mine.py'}:attention", {}, Limits()).verdict == "right"
+
+
+RUNS_AWAY = """
+import os, sys, time
+def runs_away(q, k, v):
+    for _ in range(2):  # a grandchild in a session of its own, whose parent is gone
+        if os.fork():
+            if _ == 0:
+                os.wait()
+                return v
+            os._exit(0)
+        os.setsid()
+    with open(os.environ["PIDS"], "a") as file:
+        file.write(f"{os.getpid()} ")
+    time.sleep(600)
+"""
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="orphans come back on Linux alone")
+def test_what_leaves_its_session_ends_too(tmp_path, monkeypatch):
+    (tmp_path / "mine.py").write_text(RUNS_AWAY)
+    monkeypatch.setenv("PIDS", str(tmp_path / "pids"))
+    check_apart(f"{tmp_path / 'mine.py'}:runs_away", {}, Limits(seconds=60))
+    pids = [int(pid) for pid in (tmp_path / "pids").read_text().split()]
+    assert pids
+    assert all(gone(pid) for pid in pids)
+
+
+SHARED_OUT = """
+import os, time
+def many(q, k, v):
+    for _ in range(8):
+        if not os.fork():
+            held = bytearray(os.urandom(1) * (200 * 2**20))
+            time.sleep(600)
+    time.sleep(600)
+"""
+
+
+@pytest.mark.skipif(not Path("/proc").is_dir(), reason="memory is looked up in /proc")
+def test_the_memory_of_all_processes_together_is_limited(tmp_path):
+    (tmp_path / "mine.py").write_text(SHARED_OUT)
+    report = check_apart(f"{tmp_path / 'mine.py'}:many", {}, Limits(seconds=PATIENCE, memory=1))
+    assert report.status == 2
+    assert "its processes used more than 1 GB (--memory N for more) together" in report.tried[0]

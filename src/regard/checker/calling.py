@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from itertools import islice, product
 from typing import Any
@@ -55,7 +55,7 @@ class Called:
     unused: str = ""  # a matrix that nothing is done with
 
     def __call__(self, *arrays: Any, **options: Any) -> Any:
-        bound = _Binding(self.layer.called, self.names, self.forms, self.fixed, options)
+        bound = Binding(self.layer.called, self.names, self.forms, self.fixed, options)
         function = bound.bind(self.layer.function, arrays, self.layer.library)
         if not self.reading.inside:
             return function(*arrays)
@@ -73,7 +73,7 @@ class Called:
 
 
 @dataclass(frozen=True, eq=False)
-class _Binding:
+class Binding:
     """The arguments of a call: arrays by parameter, fixed values, options."""
 
     called: Callable[..., Any]
@@ -119,17 +119,24 @@ def _native(value: Any, library: str, dtype: str) -> Any:
     return value
 
 
-def find_call(layer: Layer, widths: list[int], most: int = MAX_CALLS) -> Called:
+def find_call(
+    layer: Layer,
+    widths: list[int],
+    most: int = MAX_CALLS,
+    given: Iterable[Attempt] | None = None,
+) -> Called:
     """A way to call a layer in which its attention is found; an ArgumentError where there is none.
 
+    ``given``: the only ways to try, those of an example.
     Of several the first counts in which every array is used and is read word by word.
     """
     parameters = function_parameters(layer.called)
     errors: list[str] = []
     partly: Called | None = None
     failed: dict[Any, list[str]] = {}  # errors by the names and forms of the arrays
-    attempts = (x for x in _attempts(parameters, layer, widths) if not _is_hopeless(failed, x))
-    for attempt in islice(attempts, most):
+    given = attempts(parameters, layer, widths) if given is None else given
+    ways = (x for x in given if not _is_hopeless(failed, x))
+    for attempt in islice(ways, most):
         try:
             called = attempt.read(layer)
         except Exception as error:  # whatever the function raises with these arguments
@@ -149,7 +156,7 @@ def find_call(layer: Layer, widths: list[int], most: int = MAX_CALLS) -> Called:
     )
 
 
-def _is_hopeless(failed: dict[Any, list[str]], attempt: _Attempt) -> bool:
+def _is_hopeless(failed: dict[Any, list[str]], attempt: Attempt) -> bool:
     """Whether calls with arrays of these forms end in one error whatever else is handed in."""
     errors = failed.get(attempt.key, [])
     return len(errors) >= MAX_ALIKE and len(set(errors)) == 1
@@ -176,7 +183,7 @@ def _likeliest(errors: list[str]) -> str:
 
 
 @dataclass
-class _Attempt:
+class Attempt:
     """One way to call a function: its arrays and their forms, and the values of all the rest."""
 
     parameters: list[inspect.Parameter]
@@ -192,10 +199,10 @@ class _Attempt:
 
     def read(self, layer: Layer) -> Called | None:
         """The call with its reading; None where its trace shows no attention."""
-        fixed = self._settled(layer)
+        fixed = self.settled(layer)
         matrices = [n for n in fixed if re.search(MATRIX_NAME, n.lower())]
         unused = next((n for n in matrices if fixed[n](1, 1) is None), "")
-        bound = _Binding(layer.called, self.names, self.forms, fixed | self.masks)
+        bound = Binding(layer.called, self.names, self.forms, fixed | self.masks)
 
         def call(arrays: tuple[Array, ...]) -> Trace:
             packed = [
@@ -224,7 +231,7 @@ class _Attempt:
         except Exception:  # it does something with them after all
             return called
 
-    def _settled(self, layer: Layer) -> dict[str, Maker]:
+    def settled(self, layer: Layer) -> dict[str, Maker]:
         """The fixed values, unknown arguments as what one call makes of them."""
         unknown = {
             name: Unknown(layer.library, columns, self.learnt.get("names", ()), seed)
@@ -240,7 +247,7 @@ class _Attempt:
                    layer.library, layer.traced_in)
             for i, (form, width) in enumerate(zip(self.forms, _widths(self.forms), strict=True))
         ]  # fmt: skip
-        bound = _Binding(layer.called, self.names, self.forms, fixed | self.masks)
+        bound = Binding(layer.called, self.names, self.forms, fixed | self.masks)
         bound.bind(layer.exact, arrays, layer.library)(*arrays)
         settled = {name: x.settled(lambda array: array) for name, x in unknown.items()}
         return fixed | {n: (lambda b, t, x=x: x) for n, x in settled.items()}
@@ -268,13 +275,13 @@ def _unused_layer(layer: Layer, reader: Reader, reading: Reading) -> str:
     return next(("a matrix" for p in unused if width in p.shape), "")
 
 
-def _attempts(
+def attempts(
     parameters: list[inspect.Parameter], layer: Layer, widths: list[int]
-) -> Iterator[_Attempt]:
+) -> Iterator[Attempt]:
     """The ways to call a function, the likeliest first."""
     required = [p for p in parameters if p.default is p.empty] or parameters[:1]
-    arrays = [p for p in required if _kind(p) == "array"] or required[:1]
-    optional = [p.name for p in parameters if p.default is None and _kind(p) == "array"]
+    arrays = [p for p in required if kind_of(p) == "array"] or required[:1]
+    optional = [p.name for p in parameters if p.default is None and kind_of(p) == "array"]
     learnt: dict[str, tuple[str, ...]] = {}
     masks = [p.name for p in required if ROLE_BY_NAME.get(p.name.lower()) in MASK_ROLES]
     fewest = 3 if [main_role(p.name) for p in arrays[:3]] == ["query", "key", "value"] else 1
@@ -289,7 +296,7 @@ def _attempts(
                 for fixed, (axes, mask) in _diagonally(values, makers):
                     if mask is None or "b" not in axes or "b" in forms[0]:
                         given = dict.fromkeys(masks, mask) if mask else {}
-                        yield _Attempt(parameters, sources, forms, fixed, given, learnt)
+                        yield Attempt(parameters, sources, forms, fixed, given, learnt)
 
 
 def _diagonally(one: list[Any], two: list[Any]) -> list[tuple[Any, Any]]:
@@ -298,7 +305,7 @@ def _diagonally(one: list[Any], two: list[Any]) -> list[tuple[Any, Any]]:
     return [(one[i], two[j]) for i, j in places]
 
 
-def _kind(parameter: inspect.Parameter) -> str:
+def kind_of(parameter: inspect.Parameter) -> str:
     """What a parameter is likely to be: an array, or something that is fixed for all calls."""
     name = parameter.name.lower()
     if re.search(ROTATION_NAME, name):
@@ -356,8 +363,8 @@ PACKED_PAIR: tuple[Form, ...] = (
 
 def _fixed_values(rest: list[inspect.Parameter], layer: Layer) -> Iterator[dict[str, Any]]:
     """Values for the required parameters that no array is handed to."""
-    turning = [p.name for p in rest if _kind(p) == "rotation"]
-    others = [p.name for p in rest if _kind(p) != "rotation"]
+    turning = [p.name for p in rest if kind_of(p) == "rotation"]
+    others = [p.name for p in rest if kind_of(p) != "rotation"]
     lists = [_values(p) for p in rest if p.name in others]
     styles = list(_rotations(layer)) if turning else [None]
     for values, style in product(product(*lists), styles):

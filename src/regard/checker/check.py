@@ -5,6 +5,7 @@ The module docstring of ``explain`` describes the five steps of a check; this on
 
 from __future__ import annotations
 
+import inspect
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import replace
@@ -12,12 +13,14 @@ from typing import Any
 
 import numpy as np
 
-from regard.arguments import suggest_keywords
-from regard.checker.adapters import on_device
+from regard.arguments import unexpected_keyword
+from regard.checker.adapters import DEVICE, on_device
 from regard.checker.calls import (
     Candidate,
     Explanation,
     LocalFunction,
+    one_line,
+    quietly,
     working_layouts,
 )
 from regard.checker.cases import KERNEL_SIZES, PROBE_BY_NAME, PROBES, Sizes, seeded
@@ -31,8 +34,10 @@ from regard.checker.compare import (
     tolerance,
 )
 from regard.checker.confirm import NOT_BY_WORD, ask_again
-from regard.checker.conventions import DTYPES, MIXED_POSITIONS, CallingConvention
+from regard.checker.conventions import DTYPES, MASK_FORMS, MIXED_POSITIONS, CallingConvention
+from regard.checker.example import Example
 from regard.checker.explain import (
+    CERTAIN,
     CORRECT,
     INVERTED_MASK,
     LIKELY,
@@ -45,7 +50,16 @@ from regard.checker.explain import (
 from regard.checker.mistakes import FEATURE_MISTAKES, single_mistakes
 from regard.checker.mistakes.entry import changed, run_stages
 from regard.checker.own_bias import explain_with_own_bias
-from regard.checker.prepare import Features, PreparedFunction, describe, prepare, read_features
+from regard.checker.prepare import (
+    Features,
+    PreparedFunction,
+    describe,
+    library_of,
+    library_order,
+    prepare,
+    read_features,
+    read_signature,
+)
 from regard.checker.properties import (
     batch_independence,
     causality,
@@ -55,9 +69,12 @@ from regard.checker.properties import (
     rows_sum_to_one,
 )
 from regard.checker.report import (
+    ATTENTION,
+    CONTRACTS,
     FAIL,
     PASS,
     RIGHT,
+    TEXTBOOK,
     UNKNOWN,
     UNLESS_EMPTY,
     WRONG,
@@ -65,7 +82,9 @@ from regard.checker.report import (
     Finding,
     Report,
 )
-from regard.checker.signatures import operator_schema
+from regard.checker.signatures import function_parameters, operator_schema
+from regard.checker.structure import Structure, understand
+from regard.checker.verdict import CONDUCT, hold_to_textbook, named_choices, weigh
 from regard.errors import ArgumentError, count
 from regard.textbook.stages import dot_products
 
@@ -94,24 +113,31 @@ EQUAL_WEIGHTS = (
 )
 
 
-@suggest_keywords
 def check(
-    function: Callable[..., Any],
-    *,
+    function: Callable[..., Any] | str,
+    *example: Any,
+    like: str = "auto",
     signature: str = "auto",
     features: str | Iterable[str] = "auto",
     dtype: str = "auto",
     device: str = "cpu",
     strict: bool = False,
     seed: int = 0,
+    **arguments: Any,
 ) -> Report:
     """Check a function that should be attention, and name its first wrong step.
 
     Parameters
     ----------
-    function : callable
+    function : callable or str
         A function of (q, k, v), (q, k, v, mask), (x, w_q, w_k, w_v) or x, or a PyTorch module or
-        class; it may take NumPy, PyTorch or JAX arrays with any usual order of axes.
+        class; it may take NumPy, PyTorch or JAX arrays with any usual order of axes. A str
+        'file.py:function' is run in another process, as by the command.
+    *example, **arguments
+        One call that works: check(module, x, context=c). Without it a call is looked for.
+    like : str
+        "textbook": every difference from the textbook is a mistake, as for a plain function of
+        query, key and value; "attention": only what no attention does; "auto": by what it is.
     signature : str
         "q k v", "q k v mask", "x w_q w_k w_v" or "x", with or without axes: "q k v as bthd".
     features : str or iterable of str
@@ -135,19 +161,106 @@ def check(
     >>> check(attention).mistakes
     ('no scaling',)
     """
-    claimed = read_options(features, dtype, seed)
+    claimed = read_options(features, dtype, seed, like)
+    if isinstance(function, str):
+        return _check_file(function, like=like, signature=signature, features=features,
+                           dtype=dtype, device=device, strict=strict, seed=seed)  # fmt: skip
     name = function_name(function)
+    call = _example(function, example, arguments)
+    try:
+        read_signature(signature)
+    except ArgumentError as error:
+        return Report(name, UNKNOWN, tried=(str(error),))
     with on_device(device):
         try:
-            prepared = prepare(function, signature, dtype)
+            prepared = prepare(function, signature, dtype, call)
+            ready = replace(prepared, function=LocalFunction(prepared.function))
+            report = check_prepared(ready, name, claimed, seed=seed, strict=strict)
+            options = frozenset(prepared.roles.names)
         except ArgumentError as error:
-            return Report(name, UNKNOWN, tried=(str(error),))
-        prepared = replace(prepared, function=LocalFunction(prepared.function))
-        return check_prepared(prepared, name, claimed, seed=seed, strict=strict)
+            report, options = Report(name, UNKNOWN, tried=(str(error),)), frozenset()
+        except Exception as error:  # of the code under test, wherever it comes out
+            report, options = Report(name, UNKNOWN, tried=(one_line(error),)), frozenset()
+        own = own_words(function)
+        structure = structure_of(function, call) if is_worth_asking(report) else None
+    return give_verdict(report, structure, own, options, like)
 
 
-def read_options(features: str | Iterable[str], dtype: str, seed: int) -> Features:
+def give_verdict(
+    report: Report,
+    structure: Structure | None,
+    own: tuple[bool, frozenset[str]],
+    options: Collection[str],
+    like: str,
+) -> Report:
+    """The report of both witnesses, held to the contract that is asked for."""
+    contract = CONTRACTS[like] or (ATTENTION if own[0] else TEXTBOOK)
+    strictly = like == "textbook"
+    named = frozenset() if strictly else own[1]
+    needed = own[0] and report.library == "torch" and DEVICE.get() == "cpu"
+    report = weigh(report, structure, contract=contract, named=named, options=options,
+                   needs_structure=needed, is_function=not own[0])  # fmt: skip
+    return hold_to_textbook(report) if like == "textbook" else report
+
+
+def own_words(function: Any) -> tuple[bool, frozenset[str]]:
+    """Whether this is a layer and no plain function, and the choices that it speaks of."""
+    has_state = bool(getattr(function, "__dict__", None)) and operator_schema(function) is None
+    is_function = hasattr(function, "__code__") or hasattr(function, "__wrapped__")
+    layer = isinstance(function, type) or (has_state and not is_function)
+    return layer, named_choices(function)
+
+
+def structure_of(function: Any, example: Example | None) -> Structure | None:
+    """The structure of code; None where there is none to be found."""
+    if DEVICE.get() != "cpu":
+        return None
+    kinds = function.__mro__ if isinstance(function, type) else type(function).__mro__
+    module = any(kind.__module__.startswith("torch.nn.modules") for kind in kinds)
+    library = "torch" if module else library_order(function)[0]
+    if example is not None and not module:
+        library = library_of(example) or library
+    try:
+        with quietly(library, gradients=True):
+            return understand(function, example, library)
+    except Exception:  # whatever the code does in a call that had to be invented
+        return None
+
+
+def is_worth_asking(report: Report) -> bool:
+    """Whether the structure can add to a verdict: not where results come and go."""
+    return report.confidence != CERTAIN or not CONDUCT.intersection(report.mistakes)
+
+
+def _example(function: Any, example: tuple[Any, ...], arguments: dict[str, Any]) -> Example | None:
+    """The example call; a keyword that nobody takes is a TypeError."""
+    if not example and arguments:
+        names = [p.name for p in inspect.signature(check).parameters.values()]
+        taken = {p.name for p in function_parameters(function)}
+        unknown = [name for name in arguments if name not in taken]
+        if unknown and not isinstance(function, type):
+            raise TypeError(unexpected_keyword("check", unknown[0], names[2:-1]))
+    return Example(example, arguments) if example or arguments else None
+
+
+def _check_file(target: str, **options: Any) -> Report:
+    """The report on 'file.py:function', which is run in another process."""
+    from regard.checker.sandbox import Limits, check_apart
+
+    if ":" not in target:
+        raise ArgumentError(
+            f"function must be a function, or a file and a function such as mine.py:attention, "
+            f"got {target!r}."
+        )
+    return check_apart(target, options, Limits())
+
+
+def read_options(
+    features: str | Iterable[str], dtype: str, seed: int, like: str = "auto"
+) -> Features:
     """The claimed features; options that cannot be used are an ArgumentError."""
+    if like not in CONTRACTS:
+        raise ArgumentError(f"like must be one of {', '.join(CONTRACTS)}, got {like!r}.")
     if dtype not in ("auto", *DTYPES):
         raise ArgumentError(f"dtype must be one of {', '.join(DTYPES)}, got {dtype!r}.")
     if seed < 0:
@@ -295,8 +408,23 @@ def judge(
         caveats=caveats,
         departure=_first_departure(departing) if wrong else None,
         asked=tuple(_asked_steps(verdict.candidate)),
+        facts=tuple(_facts(verdict)),
         library=verdict.candidate.convention.library,
     )
+
+
+def _facts(verdict: Verdict) -> Iterator[str]:
+    """What the answers showed: axes, order of words, and what masks mean."""
+    convention = verdict.candidate.convention
+    yield f"arrays {convention.axes}"
+    if verdict.explanation is not None and not verdict.explanation[0] and convention.separate:
+        yield "scale 1/√d" if not convention.roles.has("scale") else "scale from its argument"
+    if convention.always_causal:
+        yield "causal"
+    if convention.roles.has("mask"):
+        yield f"`{convention.roles.names['mask']}`: {MASK_FORMS[convention.mask_form]}"
+    if convention.roles.has("padding"):
+        yield f"`{convention.roles.names['padding']}`: {MASK_FORMS[convention.pad_form]}"
 
 
 def _asked_steps(candidate: Candidate) -> Iterator[str]:

@@ -117,7 +117,7 @@ def gradescope(
     ]
     return {
         "score": round(sum(g.points for g in grades), 4),
-        "output": f"{report.function}: {report.verdict}",
+        "output": f"{report.function}: {report.verdict} (held to {report.contract})",
         "stdout_visibility": "hidden",
         "tests": tests,
         "extra_data": {"verdict": report.verdict, "properties": properties},

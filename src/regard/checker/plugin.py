@@ -1,4 +1,4 @@
-"""pytest plugin: the fixture ``regard_check``, and a failing test for each named mistake.
+"""pytest plugin: ``regard_check``, ``attention_judge``, a failing test for each named mistake.
 
 A test that takes the fixture calls it with a function; one that is not right fails the test with
 the diagnosis as the message. With ``regard_attention = [...]`` in a test module each function of
@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -53,6 +54,22 @@ def regard_check(request: pytest.FixtureRequest) -> Callable[..., Report]:
         return report
 
     return run
+
+
+@pytest.fixture
+def attention_judge() -> Callable[..., Any]:
+    """A block as that of ``regard.judge``, which fails the test unless all it saw is right."""
+
+    @contextmanager
+    def judged(model: Any = None, **options: Any) -> Iterator[Any]:
+        from regard.judging.judge import judge
+
+        with judge(model, **options) as verdict:
+            yield verdict
+        if not verdict.ok:
+            pytest.fail(str(verdict), pytrace=False)
+
+    return judged
 
 
 def _check(

@@ -37,6 +37,7 @@ from regard.checker.conventions import (
     CallingConvention,
     mask_shapes,
 )
+from regard.checker.example import Example
 from regard.checker.instances import HEAD_WIDTH, WIDTH, made_instances
 from regard.checker.kernel_forms import padded_form
 from regard.checker.reading import Reading
@@ -50,6 +51,7 @@ from regard.checker.signatures import (
     mentions_heads,
     read_roles,
     returns_scores,
+    stated_arrays,
 )
 from regard.errors import ArgumentError
 
@@ -207,12 +209,16 @@ class PreparedFunction:
         return (False, True) if self.roles.form == "xw" else (False,)
 
 
-def prepare(function: Callable[..., Any], signature: str, dtype: str) -> PreparedFunction:
+def prepare(
+    function: Callable[..., Any], signature: str, dtype: str, example: Example | None = None
+) -> PreparedFunction:
     """The function with its roles, layouts, libraries and dtypes, the likeliest first.
 
     Where names say what is query, key and value these are handed in; else they are looked for in
     a trace of a call.
     """
+    if example is not None:
+        return _prepare_example(function, signature, dtype, example)
     notes: tuple[str, ...] = ()
     if isinstance(function, type):
         instance, called = _make(function)
@@ -250,6 +256,30 @@ def prepare(function: Callable[..., Any], signature: str, dtype: str) -> Prepare
         notes=notes,
         head_width=width,
     )
+
+
+def _prepare_example(
+    function: Any, signature: str, dtype: str, example: Example
+) -> PreparedFunction:
+    """A function as its example call shows it; one of query, key and value as without it."""
+    layer = as_layer(function)
+    if layer is None:
+        try:
+            if read_roles(function, signature).form != "x":
+                return prepare(function, signature, dtype)
+        except ArgumentError:  # its names do not say what they are
+            pass
+        library = library_of(example) or library_order(function)[0]
+        layer = Layer(function, function, function, library, "float64")
+    ways = [attempt for attempt, _, _ in example.attempts(layer)]
+    return _of_trace(find_call(layer, layer.widths, given=ways), function, dtype)
+
+
+def library_of(example: Example) -> str:
+    """The library of the arrays of an example."""
+    homes = [type(x).__module__ for x in (*example.arguments, *example.keywords.values())]
+    known = [name for name in LIBRARY_NAMES for home in homes if home.startswith(name)]
+    return known[0] if known else ""
 
 
 def prepare_traced(function: Any, dtype: str) -> PreparedFunction:
@@ -408,11 +438,17 @@ def _of_trace(
 
 
 def _stated_layouts(signature: str, layouts: tuple[str, ...]) -> tuple[str, ...]:
-    _, _, axes = signature.partition(" as ")
-    axes = axes.replace(" ", "").replace(",", "")
+    axes = read_signature(signature)
+    return (axes,) if axes else layouts
+
+
+def read_signature(signature: str) -> str:
+    """The axes that a signature states, or ''; one that cannot be used is an ArgumentError."""
+    stated_arrays(signature)
+    axes = signature.partition(" as ")[2].replace(" ", "").replace(",", "")
     if axes and axes not in AXES:
         raise ArgumentError(f"the axes after 'as' must be one of {', '.join(AXES)}, got {axes!r}.")
-    return (axes,) if axes else layouts
+    return axes
 
 
 # Libraries: which arrays a function is tried with.

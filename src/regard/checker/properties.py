@@ -115,7 +115,7 @@ def precision(candidate: Candidate, right: bool) -> Finding:
     """Property: an error near that of a plain computation in the same dtype, against float64."""
     name, dtype = "precision", candidate.convention.dtype
     if not right:
-        return Finding(name, SKIPPED, "the values are wrong already")
+        return Finding(name, SKIPPED, "its values are not compared, or wrong")
     worst, compared = 0.0, False
     for case in candidate.cases(PROBES[0]):
         result = candidate.returned(case)

@@ -123,7 +123,7 @@ def find_operands(trace: Trace, key_first: bool | None = None) -> Operands | Non
         return None
     query, key = Operand(left, first.nodes[0]), Operand(right, first.nodes[1])
     if key_first is None:
-        key_first = _keys_come_first(weight, left, right)
+        key_first = keys_come_first(weight, left, right)
     if key_first:
         query, key = key, query
     value_node = summed.nodes[1 if _depths(sums[0]) == (1, 0) else 0]
@@ -144,7 +144,7 @@ def _weights_and_values(node: Node) -> tuple[Array, Array]:
     return right.swapaxes(1, 2), left.swapaxes(1, 2)
 
 
-def _keys_come_first(weight: Array, left: Array, right: Array) -> bool:
+def keys_come_first(weight: Array, left: Array, right: Array) -> bool:
     """Whether the weights belong to the scores transposed: the left operand is the key."""
     rows, columns = left.shape[1], right.shape[1]
     if rows != columns:
@@ -152,10 +152,10 @@ def _keys_come_first(weight: Array, left: Array, right: Array) -> bool:
     if weight.shape != (left.shape[0], rows, columns) or left.shape[0] != right.shape[0]:
         return False
     scores = left @ right.swapaxes(1, 2)
-    return _misfit(weight, scores.swapaxes(1, 2)) < 0.5 * _misfit(weight, scores)
+    return misfit(weight, scores.swapaxes(1, 2)) < 0.5 * misfit(weight, scores)
 
 
-def _misfit(weight: Array, scores: Array) -> float:
+def misfit(weight: Array, scores: Array) -> float:
     """How far the logarithms of weights are from a multiple of the scores, row by row."""
     seen = weight > 1e-12
     logs = centred(np.log(np.where(seen, weight, 1)), seen)
@@ -608,7 +608,7 @@ class Reader:
             return None
         batch, queries = arrays[0].shape[0], self._tokens(0, arrays)
         joined = join_heads(self.arrangements[0].heads(_sums(found), batch, queries))
-        forms = list(_forms_of(returned.shape, batch, queries))
+        forms = list(forms_of(returned.shape, batch, queries))
         for form in forms:
             output = _output_matrix(joined, unpack(returned, form), _output_layer(trace, found))
             if output is not None:
@@ -686,7 +686,7 @@ def _order(form: Form) -> list[int]:
     return [form.index(x) for x in "bt" if x in form]
 
 
-def _forms_of(shape: tuple[int, ...], batch: int, tokens: int) -> Iterator[Form]:
+def forms_of(shape: tuple[int, ...], batch: int, tokens: int) -> Iterator[Form]:
     """The forms that an array of this shape may have, with these numbers of sentences and words."""
     places = range(len(shape))
     for b, t in permutations(places, 2):

@@ -11,9 +11,12 @@ from regard.checker.mistakes.fixes import fix_for
 from regard.display import TextDisplay
 from regard.errors import RegardError
 
-RIGHT, WRONG, UNKNOWN = "right", "wrong", "could not check"
+RIGHT, WRONG, UNKNOWN = "right", "wrong", "not judged"
+WITH_DIFFERENCES = "right, with differences"
 UNLESS_EMPTY = "right, unless a row may see nothing"
-STATUS = {RIGHT: 0, UNLESS_EMPTY: 0, WRONG: 1, UNKNOWN: 2}
+STATUS = {RIGHT: 0, WITH_DIFFERENCES: 0, UNLESS_EMPTY: 0, WRONG: 1, UNKNOWN: 2}
+ATTENTION, TEXTBOOK = "any attention", "the textbook"
+CONTRACTS = {"auto": "", "textbook": TEXTBOOK, "attention": ATTENTION}
 PASS, FAIL, SKIPPED = "pass", "FAIL", "skipped"
 
 
@@ -53,7 +56,8 @@ class Report(TextDisplay):
     certain (no other explanation fits), likely (``others`` fit too) or unknown (``departure`` says
     where it goes wrong). ``caveats`` name what happens to a row that may see nothing. ``asked`` are
     the steps that some question was about. ``library``: that of its arrays, in which fixes are
-    shown.
+    shown. ``facts`` say what was understood, ``differences`` what departs from the textbook by
+    choice; ``contract`` is what it was held to: the textbook, or any attention.
     """
 
     function: str
@@ -69,15 +73,28 @@ class Report(TextDisplay):
     departure: Departure | None = None
     asked: tuple[str, ...] = ()
     library: str = "numpy"
+    facts: tuple[str, ...] = ()
+    differences: tuple[str, ...] = ()
+    contract: str = TEXTBOOK
 
     @property
     def right(self) -> bool:
         """Whether the verdict is right, at least where every row may see something."""
-        return self.verdict in (RIGHT, UNLESS_EMPTY)
+        return STATUS[self.verdict] == 0
+
+    @property
+    def faults(self) -> tuple[str, ...]:
+        """What is wrong: mistakes with a name, else the properties that do not hold."""
+        return self.mistakes or tuple(f.name for f in self.failed if self.verdict == WRONG)
+
+    @property
+    def understood(self) -> str:
+        """What was understood of the code, in one sentence; '' where nothing was."""
+        return "; ".join((*self.facts, *self.differences))
 
     @property
     def status(self) -> int:
-        """The exit status: 0 right, 1 wrong, 2 could not check."""
+        """The exit status: 0 right, 1 wrong, 2 not judged."""
         return STATUS[self.verdict]
 
     @property
@@ -129,12 +146,13 @@ class Report(TextDisplay):
         if self.departure is not None:
             fields["departure"] = _plain(fields["departure"])
         diagnosis = [{"name": m.name, "about": m.about, "fix": m.fix} for m in self.diagnosis]
-        return {**fields, "diagnosis": diagnosis, "status": self.status}
+        return {**fields, "diagnosis": diagnosis, "faults": self.faults, "status": self.status}
 
     @classmethod
     def from_dict(cls, fields: dict[str, Any]) -> Report:
         """The report that ``to_dict`` was made of."""
-        names = ("mistakes", "notes", "tried", "others", "caveats", "asked")
+        names = ("mistakes", "notes", "tried", "others", "caveats", "asked", "facts",
+                 "differences")  # fmt: skip
         departure = fields["departure"]
         return cls(
             function=fields["function"],
@@ -142,6 +160,7 @@ class Report(TextDisplay):
             called=fields["called"],
             confidence=fields["confidence"],
             library=fields["library"],
+            contract=fields["contract"],
             departure=None if departure is None else Departure(**_numbers(departure)),
             findings=tuple(Finding(**_numbers(finding)) for finding in fields["findings"]),
             **{name: tuple(fields[name]) for name in names},

@@ -20,43 +20,67 @@ import math
 import os
 import queue
 import secrets
-import select
 import signal
 import struct
 import subprocess
 import sys
 import tempfile
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 from pathlib import Path
 from time import monotonic
-from types import SimpleNamespace
-from typing import IO, Any, NoReturn
+from types import FunctionType, SimpleNamespace
+from typing import IO, Any
 
 import numpy as np
 
-from regard.checker.adapters import LIBRARY_NAMES, on_device
+from regard.checker.adapters import LIBRARY_NAMES, native, on_device
 from regard.checker.calls import Call, CallResult, LocalFunction, one_line
-from regard.checker.check import check_prepared, function_name, read_options
+from regard.checker.check import (
+    check_prepared,
+    function_name,
+    give_verdict,
+    is_worth_asking,
+    own_words,
+    read_options,
+    structure_of,
+)
 from regard.checker.conventions import AXES, DTYPES
-from regard.checker.prepare import PreparedFunction, prepare, prepare_traced
+from regard.checker.example import Example, read_call
+from regard.checker.mistakes import BY_NAME
+from regard.checker.prepare import (
+    Features,
+    PreparedFunction,
+    library_order,
+    prepare,
+    prepare_traced,
+    read_signature,
+)
 from regard.checker.reading import Form, Reading
 from regard.checker.report import UNKNOWN, Report
 from regard.checker.signatures import ARRAYS, ROLE_NAMES, Roles
+from regard.checker.structure import Difference, Fault, Structure
 from regard.checker.suite import Suite, suite_dtypes, suite_of_prepared
+from regard.checker.supervisor import fork_worker
+from regard.checker.verdict import NAMED
 from regard.errors import ArgumentError
 from regard.typing import Array
 
 MAX_SECONDS = 24 * 3600.0
 MAX_MEMORY_GB = 100_000.0
 MAX_STDERR_BYTES = 2**16  # read from the end of what the worker wrote
-MAX_MESSAGE_BYTES = 2**28
+MAX_TEXT_BYTES = 2**22  # of the JSON of a message
+MAX_MESSAGE_BYTES = 2**28  # of all its arrays together, as float64
 MAX_TEXT_LETTERS = 1000
+MAX_SAID = 40  # facts, differences or faults
+MAX_HEAD_WIDTH, MAX_HEADS, MAX_WIDTH = 2**12, 2**10, 2**16
 SOURCES = tuple(f"source {i}" for i in range(4))
 MAIN_ROLES = frozenset([role for roles in ARRAYS.values() for role in roles] + list(SOURCES))
+PYTHONS_OWN = sys.stdlib_module_names - {"antigravity", "this", "test"}
 POLL_SECONDS = 0.2
+MAX_SECONDS_TO_END = 10.0
 # Arrays are small: more threads would take longer to wake than to compute.
 ONE_THREAD = {f"{name}_NUM_THREADS": "1" for name in ("OMP", "MKL", "OPENBLAS")}
 FRAME = struct.Struct(">QQ")  # the bytes of the JSON, and of the arrays that follow it
@@ -92,11 +116,18 @@ DEFAULT_OPTIONS = {
     "device": "cpu",
     "strict": False,
     "seed": 0,
+    "like": "auto",
+    "call": "",
+    "arrays": {},
 }
 
 
 class SandboxError(Exception):
     """The worker ended, took too long, or returned something that is not an answer."""
+
+
+class NotCallableError(SandboxError):
+    """The worker found no way to call the function; it still answers questions."""
 
 
 def check_apart(target: str, options: dict[str, Any], limits: Limits, **place: Any) -> Report:
@@ -106,21 +137,37 @@ def check_apart(target: str, options: dict[str, Any], limits: Limits, **place: A
     """
     chosen: dict[str, Any] = {**DEFAULT_OPTIONS, **options}
     try:
-        claimed = read_options(chosen["features"], chosen["dtype"], chosen["seed"])
-        asked = {name: chosen[name] for name in ("signature", "dtype", "device")}
+        claimed = read_options(chosen["features"], chosen["dtype"], chosen["seed"], chosen["like"])
+        read_signature(chosen["signature"])
+        asked = {name: chosen[name] for name in ("signature", "dtype", "device", "call", "arrays")}
         with Worker(target, limits, **asked, **place) as worker:
-            prepared, name = worker.prepared()
-            report = check_prepared(
-                prepared,
-                name,
-                claimed,
-                seed=chosen["seed"],
-                strict=chosen["strict"],
-                fresh_seed=1 + secrets.randbits(62),
-            )
+            report, roles = _probed(worker, target, claimed, chosen)
+            structure = worker.structure() if is_worth_asking(report) else None
+            report = give_verdict(report, structure, worker.own, roles, chosen["like"])
     except (SandboxError, ArgumentError) as error:
         return Report(target, UNKNOWN, tried=(str(error),))
+    except Exception as error:  # answers that lead to anything else: a verdict on the worker
+        return Report(target, UNKNOWN, tried=(f"{NOT_AN_ANSWER} ({one_line(error)})",))
     return replace(report, function=target)
+
+
+def _probed(
+    worker: Worker, target: str, claimed: Features, chosen: dict[str, Any]
+) -> tuple[Report, frozenset[str]]:
+    """The report of the probes, and the roles of the function's arguments."""
+    try:
+        prepared, name = worker.prepared()
+    except NotCallableError as error:
+        return Report(target, UNKNOWN, tried=(str(error),)), frozenset()
+    report = check_prepared(
+        prepared,
+        name,
+        claimed,
+        seed=chosen["seed"],
+        strict=chosen["strict"],
+        fresh_seed=1 + secrets.randbits(62),
+    )
+    return report, frozenset(prepared.roles.names)
 
 
 def run_suite_apart(target: str, limits: Limits, dtype: str = "auto", device: str = "cpu") -> Suite:
@@ -148,16 +195,19 @@ class Worker:
         signature: str = "auto",
         dtype: str = "auto",
         device: str = "cpu",
+        call: str = "",
+        arrays: dict[str, tuple[int, ...]] | None = None,
         module: str = "",
         path: tuple[str, ...] = (),
     ) -> None:
         self.limits, self.end = limits, monotonic() + limits.seconds
         order = {"target": target, "signature": signature, "dtype": dtype, "device": device,
-                 "module": module, "path": path, "seconds": limits.seconds,
+                 "call": call, "arrays": arrays or {}, "module": module, "path": path,
+                 "seconds": limits.seconds,
                  "memory": limits.memory}  # fmt: skip
         self._errors = tempfile.TemporaryFile()  # noqa: SIM115 (closed in __exit__)
         self._process = subprocess.Popen(  # noqa: S603 (the user asked for their file to be run)
-            [sys.executable, "-m", "regard.checker.sandbox", json.dumps(order)],
+            [sys.executable, "-P", "-m", "regard.checker.sandbox", json.dumps(order)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self._errors,
@@ -169,14 +219,14 @@ class Worker:
         self._thread = threading.Thread(target=self._exchange, daemon=True)
         self._thread.start()
         self.is_packed = False
+        self.own: tuple[bool, frozenset[str]] = (False, frozenset())
 
     def __enter__(self) -> Worker:
         return self
 
     def __exit__(self, *_: object) -> None:
         self._questions.put(None)
-        _end_group(self._process)
-        self._process.wait()
+        _end_all(self._process)
         self._errors.close()
         self._thread.join(timeout=1)
         if not self._thread.is_alive():  # else something that left the group holds the pipe
@@ -188,11 +238,35 @@ class Worker:
         """What the worker says of its function: how it may be called, and its name."""
         self._ask(None, IMPORTING)
         said = self._ask(None)
-        if isinstance(said, dict) and isinstance(said.get("error"), str):
-            raise SandboxError(said["error"][:MAX_TEXT_LETTERS])
+        with _only_answers():
+            if "layer" in said:
+                self.own = bool(said["layer"]), frozenset(NAMED).intersection(said["named"])
+            error = said.get("error")
+        if isinstance(error, str):
+            kind = NotCallableError if "layer" in said else SandboxError
+            raise kind(error[:MAX_TEXT_LETTERS])
         with _only_answers():
             self.is_packed = bool(said["packed"])
             return _read_prepared(said, self), str(said["name"])[:MAX_TEXT_LETTERS]
+
+    def structure(self) -> Structure | None:
+        """The structure that the worker found; what it says are names that are known, and text."""
+        said = self._ask({"ask": "structure"})
+        with _only_answers():
+            if said["structure"] is None:
+                return None
+            facts, differences, faults, undecided, agrees = said["structure"]
+            return Structure(
+                tuple(_text(x) for x in facts[:MAX_SAID]),
+                tuple(Difference(str(k)[:20], _text(x)) for k, x in differences[:MAX_SAID]),
+                tuple(
+                    Fault(name, _text(x))
+                    for name, x in faults[:MAX_SAID]
+                    if _known((name,), BY_NAME)
+                ),
+                tuple(_text(x) for x in undecided[:MAX_SAID]),
+                None if agrees is None else bool(agrees),
+            )
 
     def traced(self, dtype: str) -> PreparedFunction | None:
         said = self._ask({"ask": "traced", "dtype": dtype})
@@ -254,6 +328,8 @@ class Worker:
 
     def _ask(self, question: dict[str, Any] | None, late: str = "") -> Any:
         """One answer; the first two come without a question. ``late``: advice on a slow one."""
+        if monotonic() > self.end:  # it always answers, and asks for more and more time
+            raise SandboxError(f"it {self._too_long}")
         self._questions.put(question or {})
         while True:
             ended = self._process.poll() is not None
@@ -270,8 +346,11 @@ class Worker:
                 raise SandboxError(_reason(self._process.returncode, self._errors))
             if monotonic() > self.end:
                 what = "importing its file" if late else "it"
-                limit = f"{self.limits.seconds:g} s (--seconds N for more)"
-                raise SandboxError(f"{what} took longer than {limit}{late}")
+                raise SandboxError(f"{what} {self._too_long}{late}")
+
+    @property
+    def _too_long(self) -> str:
+        return f"took longer than {self.limits.seconds:g} s (--seconds N for more)"
 
     def _exchange(self) -> None:
         """Send each question and read its answer; a failure is put in the place of an answer."""
@@ -291,7 +370,7 @@ def _only_answers() -> Iterator[None]:
     """A context in which fields of the wrong kind are a SandboxError."""
     try:
         yield
-    except (KeyError, TypeError, ValueError, AttributeError, IndexError):
+    except (KeyError, TypeError, ValueError, AttributeError, IndexError, OverflowError):
         raise SandboxError(NOT_AN_ANSWER) from None
 
 
@@ -301,6 +380,13 @@ def _read_prepared(said: dict[str, Any], worker: Worker) -> PreparedFunction:
     names = {role: str(name) for role, name in roles["names"].items() if role in ROLE_NAMES}
     sources = {role: str(name) for role, name in roles["sources"].items() if role in SOURCES}
     arrays = (*ARRAYS[roles["form"]], *sources)
+    reading = _read_reading(said["reading"], worker)
+    fits = (roles["form"] == "x") == (reading is not None)
+    if not fits or (reading and tuple(sources) != SOURCES[: len(reading.forms)]):
+        raise ValueError("sources that do not fit the reading")
+    head_width = int(said["head_width"])
+    if not 0 <= head_width <= MAX_HEAD_WIDTH:
+        raise ValueError("no width of a head")
     return PreparedFunction(
         worker,
         Roles(
@@ -314,10 +400,10 @@ def _read_prepared(said: dict[str, Any], worker: Worker) -> PreparedFunction:
         _known(said["layouts"], ("", *AXES)),
         _known(said["libraries"], LIBRARY_NAMES),
         _known(said["dtypes"], DTYPES),
-        _read_reading(said["reading"], worker),
+        reading,
         HINTS.intersection(said["claims"]),
         tuple(str(note)[:MAX_TEXT_LETTERS] for note in said["notes"]),
-        int(said["head_width"]),
+        head_width,
     )
 
 
@@ -325,6 +411,10 @@ def _known(words: Any, known: Any) -> tuple[str, ...]:
     if not all(word in known for word in words):
         raise ValueError("unknown word")
     return tuple(words)
+
+
+def _text(text: Any) -> str:
+    return str(text)[:MAX_TEXT_LETTERS]
 
 
 def _three(arrays: tuple[Array, ...]) -> tuple[Array, ...]:
@@ -341,7 +431,7 @@ def _read_reading(said: Any, worker: Worker) -> Reading | None:
     q, k, v = map(int, said["sources"])
     heads = int(said["heads"])
     output = None if said["output"] is None else np.asarray(said["output"], np.float64)
-    fits = heads > 0 and all(0 <= i < len(forms) for i in (q, k, v))
+    fits = 0 < heads <= MAX_HEADS and all(0 <= i < len(forms) for i in (q, k, v))
     if not fits or (output is not None and (output.ndim != 2 or (len(output) - 1) % heads)):
         raise ValueError("a reading that does not fit")
     inside, alone = bool(said["inside"]), bool(said["first_alone"])
@@ -354,7 +444,8 @@ def _read_form(said: Any) -> Form:
     letters = [x for x in said if isinstance(x, str)]
     sizes = [x for x in said if isinstance(x, int)]
     fits = len(set(letters)) == len(letters) and set(letters) <= {"b", "t"}
-    if not fits or len(letters) + len(sizes) != len(said) or min(sizes, default=0) < 1:
+    fits = fits and min(sizes, default=0) >= 1 and math.prod(sizes) <= MAX_WIDTH
+    if not fits or len(letters) + len(sizes) != len(said):
         raise ValueError("no form")
     return tuple(said)
 
@@ -374,10 +465,24 @@ def write_message(file: Any, message: Any) -> None:
 def read_message(file: Any) -> Any:
     """Read one message; anything else is a ValueError, and its end an EOFError."""
     text_bytes, content_bytes = FRAME.unpack(_read_exactly(file, FRAME.size))
-    if max(text_bytes, content_bytes) > MAX_MESSAGE_BYTES:
+    if text_bytes > MAX_TEXT_BYTES or content_bytes > MAX_MESSAGE_BYTES:
         raise ValueError("a message that is too long")
     text, content = _read_exactly(file, text_bytes), _read_exactly(file, content_bytes)
-    return _decode(json.loads(text), memoryview(content))
+    value = json.loads(text)
+    if _decoded_bytes(value) > MAX_MESSAGE_BYTES:
+        raise ValueError("a message that is too long")
+    return _decode(value, memoryview(content))
+
+
+def _decoded_bytes(value: Any) -> int:
+    """The bytes of all arrays of a message as float64; one may be named more than once."""
+    if isinstance(value, list):
+        return sum(map(_decoded_bytes, value))
+    if not isinstance(value, dict):
+        return 0
+    if "array" in value:
+        return 8 * int(math.prod(value["array"][1]))
+    return sum(map(_decoded_bytes, value.values()))
 
 
 def _read_exactly(file: Any, size: int) -> bytes:
@@ -411,7 +516,7 @@ def _decode(value: Any, content: memoryview) -> Any:
     if kind == "namespace":
         return SimpleNamespace(**_decode(inner, content))
     dtype, shape, start = inner
-    if np.dtype(dtype).kind not in "biuf" or any(size < 0 for size in shape):
+    if np.dtype(dtype).kind not in "biuf" or any(size < 0 for size in shape) or start < 0:
         raise ValueError("no array of numbers")
     array = np.frombuffer(content, dtype, math.prod(shape), start)
     return array.reshape(shape).copy()
@@ -464,12 +569,37 @@ def _missing_function(target: str) -> str:
     return f"{target} names no function; did you mean {' or '.join(names[:5])}?"
 
 
+def _add_to_path(folder: Path, imported: Iterable[str] = ()) -> None:
+    """Search a folder for imports, but for modules of Python that the user does not ask for.
+
+    A ``queue.py`` beside a homework must not replace the module that a library imports.
+    """
+    for path in folder.iterdir() if folder.is_dir() else ():
+        name = path.stem
+        if name in PYTHONS_OWN and name not in imported and name not in sys.modules:
+            with contextlib.suppress(Exception):
+                importlib.import_module(name)
+    if str(folder) not in sys.path:
+        sys.path.insert(0, str(folder))
+
+
+def _imported_names(path: Path) -> set[str]:
+    """The modules that a file itself imports."""
+    try:
+        nodes = list(ast.walk(ast.parse(path.read_bytes())))
+    except (SyntaxError, ValueError, OSError):
+        return set()
+    names = [x.name for node in nodes if isinstance(node, ast.Import) for x in node.names]
+    names += [node.module or "" for node in nodes if isinstance(node, ast.ImportFrom)]
+    return {name.partition(".")[0] for name in names}
+
+
 def _module(origin: str, name: str) -> Any:
     if name:
         with contextlib.suppress(ModuleNotFoundError):
             return importlib.import_module(name)
     if not origin.endswith(".py"):
-        sys.path.insert(0, str(Path.cwd()))
+        _add_to_path(Path.cwd())
         try:
             return importlib.import_module(origin)
         except ModuleNotFoundError as error:
@@ -477,7 +607,7 @@ def _module(origin: str, name: str) -> Any:
     path = Path(origin)
     if not path.exists():
         raise ArgumentError(f"no such file: {origin}.")
-    sys.path.insert(0, str(path.resolve().parent))
+    _add_to_path(path.resolve().parent, _imported_names(path))
     spec = importlib.util.spec_from_file_location(path.stem, path)
     if spec is None or spec.loader is None:
         raise ArgumentError(f"{origin} cannot be read as Python.")
@@ -501,13 +631,17 @@ def _module_of_package(path: Path) -> Any:
     return importlib.import_module(name)
 
 
-def _end_group(child: subprocess.Popen[bytes]) -> None:
-    """Kill the child and whatever it started, also after a result."""
+def _end_all(child: subprocess.Popen[bytes]) -> None:
+    """Have the supervisor end whatever was started, also after a result; then its group."""
+    child.terminate()
+    with contextlib.suppress(subprocess.TimeoutExpired):  # it was stopped
+        child.wait(MAX_SECONDS_TO_END)
     with contextlib.suppress(ProcessLookupError, PermissionError):
         if hasattr(os, "killpg"):
             os.killpg(child.pid, signal.SIGKILL)
         else:
             child.kill()
+    child.wait()
 
 
 def _reason(status: int, errors: IO[bytes]) -> str:
@@ -525,22 +659,16 @@ def _reason(status: int, errors: IO[bytes]) -> str:
 def main(order: dict[str, Any]) -> None:
     """Load the function of an order and answer calls of it, until there are no more.
 
-    On POSIX systems this happens in a second process. The first executes nothing of the user's,
-    so that no loop and no crash can keep it from ending the group.
+    On POSIX systems this happens in a second process, below a supervisor. Both start without the
+    current folder in their search path (-P): whatever lies there is no part of Python or of regard.
     """
     questions, answers = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
     with open(os.devnull) as nothing:
         os.dup2(nothing.fileno(), 0)
     os.dup2(2, 1)  # what the function prints is no answer
-    supervisor = os.getpid()
-    worker = os.fork() if hasattr(os, "fork") else 0
-    if worker:
-        answers.close()
-        _supervise(worker, questions.fileno())
-    if hasattr(os, "fork"):
-        _die_with(supervisor)
     on_cpu = order["device"] == "cpu"  # drivers of devices reserve far more than they use
-    _limit(order["seconds"], order["memory"] if on_cpu else MAX_MEMORY_GB)
+    each = order["memory"] if on_cpu else MAX_MEMORY_GB
+    fork_worker(questions.fileno(), order["seconds"], order["memory"], each)
     try:
         with on_device(order["device"]):
             _serve(order, questions, answers)
@@ -550,9 +678,9 @@ def main(order: dict[str, Any]) -> None:
 
 def _serve(order: dict[str, Any], questions: IO[bytes], answers: IO[bytes]) -> None:
     """Load the function of an order, describe it and answer questions, until there are no more."""
-    function, why = _load(order)
+    function, example, why = _load(order)
     write_message(answers, {"loaded": not why})
-    served, said = (None, {"error": why}) if why else _describe(order, function)
+    served, said = (None, {"error": why}) if why else _describe(order, function, example)
     write_message(answers, said)
     while served is not None:
         try:
@@ -566,30 +694,21 @@ def _serve(order: dict[str, Any], questions: IO[bytes], answers: IO[bytes]) -> N
             return
 
 
-def _supervise(worker: int, parent: int) -> NoReturn:
-    """Wait for the worker and end as it ended, or kill the group when the parent is gone."""
-    threading.Thread(target=_end_with_parent, args=(parent,), daemon=True).start()
-    status = os.waitstatus_to_exitcode(os.waitpid(worker, 0)[1])
-    if status < 0:
-        _limit_size("RLIMIT_CORE", 0)
-        with contextlib.suppress(OSError):  # SIGKILL has no handler to reset
-            signal.signal(-status, signal.SIG_DFL)
-        os.kill(os.getpid(), -status)
-    os._exit(status)
-
-
 @dataclass
 class ServedFunction:
     """The function of a worker: what each question makes of it."""
 
     original: Any
+    example: Example | None
     function: LocalFunction
-    reading: Reading | None
+    reading: Reading | None = None
 
     def answer(self, question: dict[str, Any]) -> dict[str, Any]:
         kind = question.pop("ask")
         if kind == "traced":
             return self._trace(question["dtype"])
+        if kind == "structure":
+            return {"structure": self._structure()}
         result = self._result(kind, question)
         size = sum(array.nbytes for array in result.arrays)
         if size > MAX_MESSAGE_BYTES:
@@ -604,6 +723,18 @@ class ServedFunction:
             return {"error": one_line(error)}
         self.function, self.reading = LocalFunction(prepared.function), prepared.reading
         return _description(prepared, self) | {"error": ""}
+
+    def _structure(self) -> tuple[Any, ...] | None:
+        found = structure_of(self.original, self.example)
+        if found is None:
+            return None
+        return (
+            found.facts,
+            tuple((x.kind, x.text) for x in found.differences),
+            tuple((x.name, x.detail) for x in found.faults),
+            found.open,
+            found.agrees,
+        )
 
     def _result(self, kind: str, fields: dict[str, Any]) -> CallResult:
         if kind == "call":
@@ -621,28 +752,67 @@ class ServedFunction:
             return CallResult(error=one_line(error))
 
 
-def _load(order: dict[str, Any]) -> tuple[Any, str]:
-    """The function of an order, or None and the error."""
-    sys.path[:0] = [folder for folder in order["path"] if folder not in sys.path]
+def _load(order: dict[str, Any]) -> tuple[Any, Example | None, str]:
+    """The function of an order and its example call, or None and the error."""
+    for folder in reversed(order["path"]):
+        if folder not in sys.path:
+            _add_to_path(Path(folder))
     try:
-        return load(order["target"], order["module"]), ""
+        function, example = _load_call(order) if order["call"] else (None, None)
+        if function is None:
+            function = load(order["target"], order["module"])
+            function, example = _own_example(function)
+        return function, example, ""
     except ArgumentError as error:
-        return None, str(error)
+        return None, None, str(error)
     except (Exception, SystemExit) as error:
-        return None, f"{order['target']} cannot be loaded: {type(error).__name__}: {error}"
+        return None, None, f"{order['target']} cannot be loaded: {type(error).__name__}: {error}"
 
 
-def _describe(order: dict[str, Any], function: Any) -> tuple[ServedFunction | None, dict[str, Any]]:
-    """The function, prepared, and its description; or None and the error."""
+def _load_call(order: dict[str, Any]) -> tuple[Any, Example]:
+    """What the call of an order calls, and its arguments."""
+    origin, _, name = order["target"].rpartition(":")
+    names = vars(_module(origin or name, order["module"]))
+    library = library_order(FunctionType((lambda: 0).__code__, names))[0]
+    for index, (array, shape) in enumerate(order["arrays"].items()):
+        numbers = np.random.default_rng(index).standard_normal(tuple(map(int, shape)))
+        names[array] = native(numbers, library, "float32" if library == "torch" else "float64")
+    return read_call(order["call"], names)
+
+
+def _own_example(function: Any) -> tuple[Any, Example | None]:
+    """The function, and the call that ``example()`` of its file gives: arguments, then keywords."""
+    module = sys.modules.get(str(getattr(function, "__module__", "")))
+    example = getattr(module, "example", None)
+    if not isinstance(example, FunctionType) or example is function:
+        return function, None
+    given = example()
+    given = given if isinstance(given, tuple) else (given,)
+    keywords = given[-1] if isinstance(given[-1], dict) else {}
+    given = given[: len(given) - bool(keywords)]
+    if isinstance(function, type) and given and isinstance(given[0], function):
+        function, given = given[0], given[1:]
+    return function, Example(given, keywords)
+
+
+def _describe(
+    order: dict[str, Any], function: Any, example: Example | None
+) -> tuple[ServedFunction, dict[str, Any]]:
+    """The function, prepared as far as it can be, and its description or the error."""
+    layer, named = own_words(function)
+    own = {"layer": layer, "named": named}
     try:
-        prepared = prepare(function, order["signature"], order["dtype"])
+        prepared = prepare(function, order["signature"], order["dtype"], example)
     except ArgumentError as error:
-        return None, {"error": str(error)}
+        why = str(error)
     except (Exception, SystemExit) as error:
         why = f"{order['target']} cannot be called: {type(error).__name__}: {error}"
-        return None, {"error": why}
-    served = ServedFunction(function, LocalFunction(prepared.function), prepared.reading)
-    return served, _description(prepared, served)
+    else:
+        served = ServedFunction(
+            function, example, LocalFunction(prepared.function), prepared.reading
+        )
+        return served, own | _description(prepared, served)
+    return ServedFunction(function, example, LocalFunction(function)), own | {"error": why}
 
 
 def _description(prepared: PreparedFunction, served: ServedFunction) -> dict[str, Any]:
@@ -655,42 +825,6 @@ def _description(prepared: PreparedFunction, served: ServedFunction) -> dict[str
         "roles": asdict(prepared.roles),
         "reading": reading and {name: getattr(reading, name) for name in READING_FIELDS},
     }
-
-
-def _die_with(parent: int) -> None:
-    """Have the kernel kill this process when its parent dies, where it can (Linux)."""
-    if not sys.platform.startswith("linux"):
-        return
-    import ctypes
-
-    set_parent_death_signal = 1
-    with contextlib.suppress(OSError, AttributeError):
-        ctypes.CDLL(None).prctl(set_parent_death_signal, signal.SIGKILL)
-    if os.getppid() != parent:  # it died before the call
-        os._exit(1)
-
-
-def _end_with_parent(parent: int) -> None:
-    """Kill this process group once the parent's end of a pipe is closed, however it died."""
-    hangups = select.poll()
-    hangups.register(parent, 0)  # the worker reads what comes; here only the end is waited for
-    hangups.poll()
-    os.killpg(os.getpgrp(), signal.SIGKILL)
-
-
-def _limit(seconds: float, gigabytes: float) -> None:
-    """Limit processor time and address space, where the system can."""
-    _limit_size("RLIMIT_CPU", math.ceil(seconds * (os.cpu_count() or 1)) + 1)
-    _limit_size("RLIMIT_AS", int(gigabytes * 2**30))
-
-
-def _limit_size(name: str, most: int) -> None:
-    if importlib.util.find_spec("resource") is None:
-        return
-    import resource
-
-    with contextlib.suppress(ValueError, OSError):
-        resource.setrlimit(getattr(resource, name), (most, most))
 
 
 if __name__ == "__main__":

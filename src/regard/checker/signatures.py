@@ -108,6 +108,17 @@ class Roles:
         return self.has("past pair") or (self.has("past key") and self.has("past value"))
 
 
+def stated_arrays(signature: str) -> str:
+    """The arrays of a signature without their axes: "q k v" of "q k v as bthd"."""
+    stated = signature.split(" as ")[0].strip()
+    if stated not in ("auto", *FORM_BY_SIGNATURE):
+        raise ArgumentError(
+            f"signature must be one of auto, {', '.join(FORM_BY_SIGNATURE)}, maybe followed by "
+            f"the axes ('q k v as bthd'), got {signature!r}."
+        )
+    return stated
+
+
 def read_roles(function: Callable[..., Any], signature: str = "auto") -> Roles:
     """The roles of a function's parameters.
 
@@ -117,12 +128,7 @@ def read_roles(function: Callable[..., Any], signature: str = "auto") -> Roles:
     >>> read_roles(attention)
     Roles(form='qkv', names={'mask': 'attn_mask'}, required=(), ...)
     """
-    stated = signature.split(" as ")[0].strip()
-    if stated not in ("auto", *FORM_BY_SIGNATURE):
-        raise ArgumentError(
-            f"signature must be one of auto, {', '.join(FORM_BY_SIGNATURE)}, maybe followed by "
-            f"the axes ('q k v as bthd'), got {signature!r}."
-        )
+    stated = stated_arrays(signature)
     parameters = function_parameters(function)
     arrays = _main_arrays(parameters, FORM_BY_SIGNATURE.get(stated))
     rest = [p for p in parameters if p.name not in arrays.values()]

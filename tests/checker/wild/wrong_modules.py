@@ -386,7 +386,7 @@ class NumpyUnscaled:
         return out.transpose(0, 2, 1, 3).reshape(b, t, e) @ self.Wo
 
 
-@wrong()
+@wrong("a parameter is never used")
 class OutputLayerUnused(Base):
     def forward(self, x):
         q, k, v = self.split(self.W_q(x)), self.split(self.W_k(x)), self.split(self.W_v(x))

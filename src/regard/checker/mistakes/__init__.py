@@ -13,13 +13,14 @@ from regard.checker.mistakes.scoring import SCORES
 from regard.checker.mistakes.side_effects import CONDUCT
 from regard.checker.mistakes.softmax import SOFTMAX
 from regard.checker.mistakes.stand_ins import GENERIC_BY_FEATURE, STAND_INS, UNNAMED
+from regard.checker.mistakes.structural import STEPS, STRUCTURAL
 from regard.checker.mistakes.tiles import TILED
 from regard.textbook.stages import Stages
 
 CATALOGUE = (*SCORES, *SOFTMAX, *TILED, *CAUSAL, *MASKS, *HEADS, *STAND_INS, *CONDUCT, *UNNAMED)
 # Mistakes that plain attention, without masks and the like, cannot show.
 FEATURE_MISTAKES = frozenset(m.name for m in (*CAUSAL, *MASKS))
-BY_NAME = {mistake.name: mistake for mistake in CATALOGUE}
+BY_NAME = {mistake.name: mistake for mistake in (*CATALOGUE, *STRUCTURAL)}
 MISTAKES_BY_STEP = {
     "scores": SCORES,
     "softmax": (*SOFTMAX, *TILED),
@@ -55,6 +56,8 @@ def wrong_step(mistake: Mistake) -> str:
     >>> wrong_step(BY_NAME["no scaling"])
     'scores'
     """
+    if mistake.name in STEPS:
+        return STEPS[mistake.name]
     for step, mistakes in MISTAKES_BY_STEP.items():
         if any(mistake.name == other.name for other in mistakes):
             return step
@@ -66,6 +69,7 @@ __all__ = [
     "CATALOGUE",
     "FEATURE_MISTAKES",
     "GENERIC_BY_FEATURE",
+    "STRUCTURAL",
     "Mistake",
     "mistake_pairs",
     "single_mistakes",
