@@ -24,10 +24,11 @@ ROOT = Path(__file__).parents[1]
 FOLDER = ROOT / "docs" / "screenshots"
 SIZES = {1400: 900, 1024: 800, 390: 844}  # width: height of the window; desktop, tablet, phone
 WIDEST = max(SIZES)
-FILM = {"width": 1000, "height": 620}
-FILM_FRAMES, FILM_FRAME_MS = 22, 60  # after each click
+FILM = {"width": 900, "height": 560}
+FILM_FRAMES, FILM_FRAME_MS = 14, 60  # after each click
 COLOURS = 200  # enough for one colour scale, one accent and antialiasing
-LARGEST, MOST = 130_000, 3_000_000  # bytes: limit per picture, limit for all
+LARGEST, MOST = 130_000, 2_500_000  # bytes: limit per picture, limit for all
+LARGEST_FILM = 300_000
 SENTENCE = "A dog ate the food because it was hungry"
 LONGER = (
     "When the old man came home in the evening, he put the bread and the cheese on the table, lit "
@@ -38,6 +39,7 @@ LONGER = (
 View = tuple[str, dict[str, Any], str, str]
 VIEWS: dict[str, View] = {
     "read": ("read", {"sentence": SENTENCE}, ".arcs text", "#top"),
+    "why": ("read", {"sentence": SENTENCE, "why": "scores"}, ".bars text", "#top"),
     "steps": ("steps", {"sentence": SENTENCE}, ".path-map canvas", "#top"),
     "map": ("map", {"sentence": LONGER, "row": 46}, ".row-list li", "#top"),
     "learn": ("learn", {"page": 3, "answer": 1}, ".verdict", "#top"),
@@ -124,10 +126,13 @@ def write_film(browser: Any, address: str, path: Path) -> int:
             times.append(FILM_FRAME_MS)
         times[-1] = 1800  # long enough to read the French
     frames[0].save(
-        path, save_all=True, append_images=frames[1:], duration=times, loop=0, quality=60
+        path, save_all=True, append_images=frames[1:], duration=times, loop=0, quality=45
     )
-    print(f"{path} {path.stat().st_size / 1000:.0f} kB")
-    return path.stat().st_size
+    size = path.stat().st_size
+    if size > LARGEST_FILM:
+        raise SystemExit(f"{path} must have at most {LARGEST_FILM:,} bytes, got {size:,}")
+    print(f"{path} {size / 1000:.0f} kB")
+    return size
 
 
 def write(page: Any, path: Path) -> int:

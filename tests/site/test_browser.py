@@ -239,6 +239,37 @@ def test_a_link_is_copied(visit, host):
     assert copied == f"{host.address}#read?layer=5&head=6"
 
 
+def test_a_link_carries_its_picture_and_a_phone_asks_for_the_rest(visit, host):
+    sentence = "The cat saw the mouse. It was slow."
+    address = f"{host.address}#read?sentence={sentence.replace(' ', '+')}"
+    desk = visit(address, permissions=["clipboard-read", "clipboard-write"])
+    wait_until_ready(desk)
+    shows(desk, "Le chat")
+    desk.locator("#export summary").click()
+    desk.get_by_role("button", name="Copy link").click()
+    shows(desk, "Copied")
+    copied = desk.evaluate("navigator.clipboard.readText()")
+    assert "&seen=" in copied
+    french = desk.locator(".french").text_content()
+    desk.close()
+    sizes = {"viewport": {"width": 390, "height": 844}, "screen": {"width": 390, "height": 844}}
+    host.sent = 0
+    phone = visit(copied, has_touch=True, is_mobile=True, **sizes)
+    shows(phone, french)
+    shows(phone, "This picture came with the link")
+    phone.locator(".arcs text").first.wait_for()
+    assert host.sent < 1e6  # bytes
+    for view in ("read", "steps"):
+        page = visit(f"{host.address}#{view}?sentence=I+am+a+student", phone.context)
+        shows(page, "This needs the model.")
+        assert not page.get_by_text("translating").is_visible()
+        page.get_by_role("button", name="Look at one that is here").click()
+        shows(page, DOG)
+    field = visit(f"{host.address}#steps?sentence=I+am+a+student", phone.context)
+    assert field.locator(".title-field").input_value() == "I am a student"
+    assert phone.problems == []
+
+
 def test_dropped_files_open_and_others_are_refused(visit, host, tmp_path):
     x = np.random.default_rng(0).normal(size=(3, 1, 2, 8, 4)).astype(np.float32)
     regard.observe(*x).save(tmp_path / "eight.regard")

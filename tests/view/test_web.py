@@ -9,9 +9,9 @@ import pytest
 from regard.view.figure import drawing, lines
 from regard.view.page.server import static_files
 from regard.view.page.single_file import (
+    exported_names,
     module_imports,
     modules_in_order,
-    top_level_names,
     web_files,
 )
 
@@ -53,16 +53,11 @@ def test_modules_can_be_joined(name):
         ), line
 
 
-def test_names_are_unique_over_all_modules():
-    names = [x for text in MODULES.values() for x in top_level_names(text)]
-    assert sorted(x for x in set(names) if names.count(x) > 1) == []
-
-
 def test_every_import_exists():
     for path, text in MODULES.items():
         names = re.findall(r'^import \{([^}]+)\} from "[^"]+";', text, re.MULTILINE)
         for listed, module in zip(names, module_imports(path, text), strict=True):
-            assert set(re.findall(r"\w+", listed)) <= set(top_level_names(MODULES[module])), path
+            assert set(re.findall(r"\w+", listed)) <= set(exported_names(MODULES[module])), path
 
 
 def test_figures_of_the_page_have_the_constants_of_those_of_python():

@@ -1,4 +1,4 @@
-"""What the tests of the Read view share."""
+"""What the tests of a sentence share: opened in Look, and in the Map."""
 
 from collections.abc import Callable
 from typing import Any
@@ -11,18 +11,24 @@ SENTENCE = "A dog ate the food because it was hungry"
 
 @pytest.fixture
 def open_read() -> Callable[..., None]:
-    """Open the sentence at a state, all ways to look unfolded, and wait for what is drawn."""
+    """Open the sentence in Look at a state, and wait for what is drawn."""
 
     def open_at(page: Any, **state: Any) -> None:
-        page.goto(f"/#read?{urlencode({'sentence': SENTENCE, 'more': 'yes', **state})}")
-        page.wait_for_selector(".french:not(.waiting) .word")
-        page.wait_for_selector(".picture canvas")
-        page.wait_for_selector(".statement:not(:empty)")
+        page.goto(f"/#read?{urlencode({'sentence': SENTENCE, **state})}")
+        page.wait_for_selector(".french:not(.waiting) .word", state="attached")
+        page.wait_for_selector(".arcs path", state="attached")
+        page.wait_for_selector(".head-said span:not(:empty)", state="attached")
 
     return open_at
 
 
 @pytest.fixture
-def word() -> Callable[..., Any]:
-    """One word of a side, 'query' or 'key', by its place."""
-    return lambda page, side, place: page.locator(f'[data-side="{side}"][data-position="{place}"]')
+def open_map() -> Callable[..., None]:
+    """Open the sentence in the Map at a state, and wait for what is drawn."""
+
+    def open_at(page: Any, **state: Any) -> None:
+        page.goto(f"/#map?{urlencode({'sentence': SENTENCE, **state})}")
+        page.wait_for_selector(".view.map:not(.loading) .row-list li")
+        page.wait_for_selector(".ranked button")
+
+    return open_at

@@ -7,7 +7,6 @@ import pytest
 
 import regard
 
-SENTENCE = "A dog ate the food because it was hungry"
 ATTEND = "function attend("
 # Changes below some elements, from now on.
 WATCH = """selectors => {
@@ -77,22 +76,16 @@ def test_a_change_of_another_view_computes_nothing(page, until):
     assert (attended(page), page.evaluate("globalThis.mutated")) == (1, [])
 
 
-def test_a_cell_of_the_read_view(page, open_read, until):
+def test_a_word_of_the_sentence_in_the_map(page, open_map, until):
     fetched: list[str] = []
-    open_read(page, **{"as": "map"})
-    page.wait_for_selector(".heat")
+    open_map(page)
     # The small pictures of all heads come after the first one, and are drawn in the next frame.
     page.wait_for_load_state("networkidle")
     until(page, "new Promise((done) => requestAnimationFrame(() => setTimeout(() => done(true))))")
     page.on("request", lambda request: fetched.append(request.url))
-    # The lines of the scene depend on the cell; nothing else above the picture does.
-    still = [".heads", ".main .controls", ".sentence", ".own-sentence", ".main .title"]
-    page.evaluate(WATCH, still)
-    before = page.text_content(".statement")
-    box = page.locator(".heat").bounding_box()
-    page.click(".heat", position={"x": box["width"] - 20, "y": box["height"] - 20})
-    until(page, "text => document.querySelector('.statement').textContent !== text", before)
-    assert "&k=" in page.url
+    page.evaluate(WATCH, [".run-title", ".heads-column .ranked"])
+    page.locator(".t[data-t='4']").click()
+    page.locator(".statement", has_text="Food looks at").wait_for()
     fetched = [url for url in fetched if "/api/" in url]
     assert (fetched, page.evaluate("globalThis.mutated")) == ([], [])
 

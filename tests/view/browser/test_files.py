@@ -18,13 +18,17 @@ def reading(request):
 
 def test_a_reading_from_disk(offline_page, sideways, reading):
     page = offline_page(one_file(reading), width=390)
-    page.locator(".statement:not(:empty)").wait_for()
+    page.locator(".head-said span:not(:empty)").first.wait_for()
     assert page.locator("img, #bold").count() == 0
     assert sideways(page) == 0
-    words = page.locator("[data-side=query]").all_inner_texts()
+    words = page.locator(".english [data-position]").all_text_contents()
     assert words == list(reading.words)
-    page.locator("[data-side=query]").first.hover()
-    page.locator(".statement", has_text=f"in layer {reading.highlight().link.layer}").wait_for()
+    page.locator(".english .word").first.hover()
+    page.locator(".english .asking", has_text=reading.words[0]).wait_for()
+    page.get_by_role("button", name="Other heads").click()
+    page.locator(".ranked button").first.wait_for()
+    assert page.locator("img, #bold").count() == 0
+    assert sideways(page) == 0
 
 
 def test_a_picture_as_svg(offline_page, reading):
@@ -40,8 +44,11 @@ def test_a_picture_as_svg(offline_page, reading):
 
 def test_every_view_of_a_file_by_keyboard(offline_page):
     page = offline_page(one_file(regard.read("I am good")))
-    page.locator(".statement:not(:empty)").wait_for()
-    page.locator("[data-side=query]").first.focus()
-    page.keyboard.press("ArrowDown")
-    page.keyboard.press("Enter")
-    page.locator("[data-side=query][aria-pressed=true]", has_text="am").wait_for()
+    page.locator(".asked").focus()
+    page.keyboard.press("Home")
+    page.locator(".english .asking", has_text="I").wait_for()
+    page.get_by_role("link", name="Map").press("Enter")
+    page.locator(".text-frame:visible .t").first.wait_for()
+    page.locator(".text-frame:visible [tabindex]").first.focus()
+    page.keyboard.press("End")
+    page.locator(".statement", has_text="(end) looks at").wait_for()

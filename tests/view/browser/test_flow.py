@@ -9,11 +9,12 @@ from regard.transformer.reading import read
 
 SENTENCE = "A dog ate the food because it was hungry"
 MEASURES = """async ({ means, size }) => {
-  const { maxFlow, residualStep, rolledOut } = await import("/read/flow.js");
+  const { massesFrom, maxFlow, residualStep } = await import("/run/flow.js");
   const steps = means.map((weights) => residualStep(weights, size));
   const flows = Array.from({ length: size * size }, (_, at) =>
     maxFlow(steps, size, Math.floor(at / size), at % size));
-  return { rolled: [...rolledOut(steps, size)], flows };
+  const rolled = Array.from({ length: size }, (_, token) => [...massesFrom(steps, size, token)[0]]);
+  return { rolled: rolled.flat(), flows };
 }"""
 
 
@@ -49,21 +50,18 @@ def test_both_measures_are_what_they_say(page):
     means_lqk = random.dirichlet(np.full(size, 0.4), (4, size))
     page.goto("/#learn")
     made = page.evaluate(MEASURES, {"means": means_lqk.reshape(4, -1).tolist(), "size": size})
-    # The page keeps what is rolled out in float32.
-    npt.assert_allclose(
-        np.reshape(made["rolled"], (size, size)), rolled_out(means_lqk), rtol=1e-6, atol=1e-7
-    )
+    npt.assert_allclose(np.reshape(made["rolled"], (size, size)), rolled_out(means_lqk), rtol=1e-12)
     steps_lqk = 0.5 * means_lqk + 0.5 * np.eye(size)
     true = [[flow_by_paths(steps_lqk, q, k) for k in range(size)] for q in range(size)]
     # Edges with less than 1e-9 left count as full, in each of at most 100 paths.
     npt.assert_allclose(np.reshape(made["flows"], (size, size)), true, atol=1e-7)
 
 
-def test_a_word_is_followed_through_the_layers(page, open_read):
-    open_read(page)
+def test_a_word_is_followed_through_the_layers(page, open_map, until):
+    open_map(page, row=6)
     page.get_by_role("button", name="Through the layers").click()
     page.locator(".flow-sums table").wait_for()
-    assert "as=flow&q=6&show=rollout" in page.url
+    assert "as=flow" in page.url
     mixed = read(SENTENCE).rollout(part="encoder")
     query = 6
     rows = page.locator(".flow-sums tbody tr").all()
@@ -74,21 +72,21 @@ def test_a_word_is_followed_through_the_layers(page, open_read):
     for _, rolled, flow in cells:
         # Every share is a way that a flow can take.
         assert int(flow.strip("< %")) >= int(rolled.strip("< %"))
-    page.locator(".flow [data-side=query]", has_text="hungry").click()
+    page.locator(".flow-lines .asks", has_text="hungry").click()
     page.locator(".flow-sums caption", has_text="What hungry is mixed from").wait_for()
-    page.get_by_role("button", name="Lines").click()
-    page.locator(".lines:visible .answers li").first.wait_for()
-    assert "show=" not in page.url
+    page.get_by_role("button", name="Map", exact=True).click()
+    page.locator(".map-canvas").wait_for()
+    until(page, "!location.hash.includes('as=')")
 
 
 PLANE = """async (vectors) => {
-  const { principalPlane } = await import("/read/space.js");
+  const { principalPlane } = await import("/run/space.js");
   return principalPlane(vectors.map((vector) => Float64Array.from(vector)));
 }"""
 
 
-def test_queries_and_keys_in_the_plane_in_which_they_differ_most(page, open_read):
-    open_read(page)
+def test_queries_and_keys_in_the_plane_in_which_they_differ_most(page, open_map):
+    open_map(page)
     page.get_by_role("button", name="Queries and keys").click()
     page.locator(".space .dot.key").first.wait_for()
     reading = read(SENTENCE)
@@ -109,4 +107,4 @@ def test_queries_and_keys_in_the_plane_in_which_they_differ_most(page, open_read
     dot.scroll_into_view_if_needed()
     box = dot.bounding_box()
     page.mouse.click(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
-    page.locator(".statement", has_text="food looks at").wait_for()
+    page.locator(".statement", has_text="Food looks at").wait_for()

@@ -4,19 +4,16 @@ from typing import Any
 from urllib.parse import urlencode
 
 SENTENCE = "A dog ate the food because it was hungry"
-OTHER = "A dog ate the food because it was delicious"
 REDIRECT = "redirect.6.4.encoder.3.6"
 # The view, its state, and what is there when it is drawn.
 VIEWS = {
     "read": ("read", {}, ".arcs text"),
-    "lines": ("read", {"more": "yes"}, ".picture canvas"),
-    "why": ("read", {"why": "yes"}, ".softmax"),
+    "why": ("read", {"why": "scores"}, ".bars text"),
+    "shares": ("read", {"why": "weights"}, ".bars text"),
+    "turn": ("read", {"why": "try"}, ".guesses"),
     "experiment": ("read", {"changes": REDIRECT}, ".tried .odds"),
-    "beside": ("read", {"beside": f"sentence.{OTHER}"}, ".difference:not(:empty)"),
-    "space": ("read", {"as": "space", "layer": 3, "head": 6, "q": 6}, ".space .dot"),
-    "flow": ("read", {"as": "flow"}, ".flow-sums"),
-    "heatmap": ("read", {"as": "map"}, ".heat"),
-    "roles": ("read", {"order": "role"}, ".part .kind"),
+    "space": ("map", {"as": "space", "layer": 3, "head": 6, "row": 6}, ".space .dot"),
+    "flow": ("map", {"as": "flow", "row": 6}, ".flow-sums table"),
     "steps": ("steps", {}, ".path-map canvas"),
     "document": ("steps", {"from": "robots"}, ".claims table"),
     "map": ("map", {"row": 6}, ".row-list li"),
@@ -72,10 +69,10 @@ FAULTS = """() => {
   });
   for (const control of document.querySelectorAll("main :is(input, select, button)")) {
     let column = control.parentElement; // with a box of its own
-    while (!column.matches(".main, aside, section, main") || !column.clientWidth)
+    while (!column.matches("aside, section, main") || !column.clientWidth)
       column = column.parentElement;
     const [inner, outer] = [control, column].map((one) => one.getBoundingClientRect().right);
-    const scrolls = control.closest(".wide, .heat-frame, .scroller, .path-map");
+    const scrolls = control.closest(".wide, .path-map");
     if (control.checkVisibility() && !scrolls && inner > outer + 2)
       faults.push(`sticks out: ${control.textContent || control.className || control.title}`);
   }
@@ -119,7 +116,7 @@ def test_labels_of_queries_and_keys_lie_apart_and_inside(page: Any):
     """A label without room is hidden; every dot has its name when it is pointed at."""
     page.goto("/#learn")
     labels = page.evaluate("""async () => {
-      const { labelLayout } = await import("/read/space.js");
+      const { labelLayout } = await import("/run/space.js");
       const named = [0, 1, 2, 3, 4, 5].map((at) => ({ x: 100, y: 100 + 5 * at, text: "word" }));
       return labelLayout(named, { width: 400, height: 300, size: 14 });
     }""")
@@ -129,7 +126,7 @@ def test_labels_of_queries_and_keys_lie_apart_and_inside(page: Any):
 
     # A label stays inside the picture.
     label = page.evaluate("""async () => {
-      const { labelLayout } = await import("/read/space.js");
+      const { labelLayout } = await import("/run/space.js");
       const frame = { width: 200, height: 100, size: 14 };
       return labelLayout([{ x: 195, y: 50, text: "because" }], frame)[0];
     }""")

@@ -16,6 +16,7 @@ from tests.helpers.small_tokenizers import byte_level  # noqa: E402
 
 import regard  # noqa: E402
 from regard.engine.observe import observe  # noqa: E402
+from regard.errors import NotAskedError  # noqa: E402
 from regard.text.words import TokenizedText  # noqa: E402
 from regard.watcher.capture.runs import LayerKey, MemoryUse  # noqa: E402
 from regard.watcher.layer import LayerObservation  # noqa: E402
@@ -373,7 +374,7 @@ class LongLayers:
     """A run of one layer of two heads over a text longer than any screen."""
 
     tokenizer = processor = texts = None
-    sentences, pictures, paths = 1, (), {}
+    sentences, pictures, paths, others = 1, (), {}, ()
     layer_keys = (LayerKey("decoder", 0),)
 
     def __init__(self) -> None:
@@ -392,6 +393,9 @@ class LongLayers:
         self.observed = LayerObservation(
             **values, name="decoder layer 0", query_text=self.text, key_text=self.text
         )
+
+    def mixers(self, sentence: int) -> None:
+        raise NotAskedError("no mixers were watched")
 
     def has(self, key: LayerKey, sentence: int) -> bool:
         return True

@@ -27,8 +27,8 @@ def texts(svg: bytes) -> list[str]:
 
 
 def test_a_read_head(page, saved, reading):
-    page.goto(f"/#read?sentence={SENTENCE.replace(' ', '+')}&layer=3&head=6&q=6&more=yes")
-    page.locator(".statement", has_text="layer 3, head 6").wait_for()
+    page.goto(f"/#read?sentence={SENTENCE.replace(' ', '+')}&layer=3&head=6&q=6")
+    page.locator(".head-said", has_text="Layer 3, head 6").wait_for()
     page.locator(".french .word").first.wait_for()
     files = saved(page)
     name = "a-dog-ate-the-food-because-it-was-hungry"
@@ -50,12 +50,14 @@ def test_a_read_head(page, saved, reading):
 
 
 def test_the_saved_page_opens_where_it_was(offline_page, page, saved):
-    page.goto(f"/#read?sentence={SENTENCE.replace(' ', '+')}&part=cross&layer=1&head=2&as=map")
-    page.locator("h2", has_text="cross: layer 1, head 2").wait_for()
+    page.goto(f"/#read?sentence={SENTENCE.replace(' ', '+')}&part=cross&layer=1&head=2")
+    page.locator(".head-said", has_text="Layer 1, head 2 (French looks at English)").wait_for()
     html = next(x for name, x in saved(page).items() if name.endswith(".html")).decode()
     opened = offline_page(html)
-    opened.locator("h2", has_text="cross: layer 1, head 2").wait_for()
-    assert opened.locator("canvas.heat").count() == 1
+    opened.locator(".head-said", has_text="Layer 1, head 2 (French looks at English)").wait_for()
+    opened.get_by_role("button", name="Other heads").click()
+    opened.locator(".run-about", has_text="Layer 1, head 2").wait_for()
+    assert opened.locator("canvas.map-canvas").count() == 1
 
 
 def test_a_stage_of_the_steps(page, saved, reading):
@@ -69,7 +71,7 @@ def test_a_stage_of_the_steps(page, saved, reading):
 
 def test_without_a_server_all_but_pdf_and_html(offline_page, saved):
     page = offline_page(one_file(regard.read(HOSTILE)))
-    page.locator(".statement:not(:empty)").wait_for()
+    page.locator(".head-said span:not(:empty)").first.wait_for()
     files = saved(page)
     assert {name.rpartition(".")[2] for name in files} == {"svg", "png", "json", "csv"}
     svg = next(x for name, x in files.items() if name.endswith(".svg"))

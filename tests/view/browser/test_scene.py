@@ -13,7 +13,7 @@ SIZES = ((1440, 900), (1024, 768), (390, 844))
 # In sight: the link that skips to the view shows itself to the keyboard alone.
 CONTROLS = """() => [...document.querySelectorAll(
     "a:not(.skip), button, input, select, textarea, summary, [tabindex='0']")]
-  .filter((one) => one.checkVisibility() && !one.closest(".more > :not(summary)")).length"""
+  .filter((one) => one.checkVisibility() ).length"""
 # What is drawn of the picture: from the highest line to the French, in pixels of the window.
 PICTURE = """() => {
   const boxes = [...document.querySelectorAll(".arcs > *, .english .word, .switch, .french .word")]
@@ -33,7 +33,6 @@ def open_first(page: Any) -> None:
     page.goto("/")
     page.wait_for_selector(".french .word")
     page.wait_for_selector(".arcs text")
-    page.wait_for_selector(".mark-rows rect.shown")
     page.wait_for_load_state("networkidle")
 
 
@@ -54,7 +53,7 @@ def test_few_controls_the_whole_picture_and_nothing_moves(new_page):
         assert bottom <= height, case
         assert left >= 0, case
         assert right <= width, case
-        assert page.evaluate("globalThis.shifted") < 0.05, case
+        assert page.evaluate("globalThis.shifted") < 0.01, case
 
 
 def test_the_line_swings_with_the_ending_and_the_french_follows(page):
@@ -115,35 +114,6 @@ def test_a_word_struck_out_and_a_line_dragged_to_another(page):
     assert "changes=knock_out.1" in page.url
 
 
-def test_every_head_is_a_mark_and_the_word_stays_chosen(page, until):
-    open_first(page)
-    reading = read(SENTENCE)
-    assert page.locator(".mark-rows rect").count() == 144
-    row = reading.weights(layer=0, head=2)[6]
-    mark = page.locator('[data-mark="2"]')
-    assert mark.text_content() == f"{(*reading.words, '(end)')[row.argmax()]} {share(row.max())}"
-    mark.hover()
-    until(page, "document.querySelector('.mark-caption').textContent.includes('layer 0, head 2')")
-    label = f"{100 * row.max():.0f} %"
-    page.locator(".arcs text", has_text=label).first.wait_for()
-    assert page.locator(".asked").input_value() == "6"
-    mark.click()
-    until(page, "location.hash.includes('layer=0&head=2')")
-    page.mouse.move(2, 2)
-    page.locator(".mark-rows rect.shown[data-mark='2']").wait_for()
-    assert page.locator(".asked").input_value() == "6"
-    # Where French looks, it is the word that the chosen one became.
-    page.locator(".mark-slider").focus()
-    page.keyboard.press("End")
-    until(page, "location.hash.includes('part=cross')")
-    il = reading.texts("cross")[0].words.index("il")
-    until(page, f"document.querySelector('.asked').value === '{il}'")
-
-
-def share(weight: float) -> str:
-    return f"{100 * weight:.0f} %" if weight >= 0.005 else "< 1 %"
-
-
 @pytest.mark.parametrize("ends", ["by itself", "at any input"])
 def test_it_plays_once_on_a_first_visit(new_page, until, ends):
     page = new_page(alone=True)
@@ -194,7 +164,7 @@ def test_each_example_flips_and_a_wrong_head_is_said(page, until):
 def test_where_a_head_is_sure_or_in_doubt_the_page_says_so(page):
     for sentence, doubt in (
         (SENTENCE, "sure"),
-        ("The cat chased the mouse. It was fast.", "in doubt"),
+        ("The cat saw the mouse. It was slow.", "in doubt"),
     ):
         highlight = read(sentence).highlight()
         assert highlight.doubt == doubt
@@ -202,6 +172,6 @@ def test_where_a_head_is_sure_or_in_doubt_the_page_says_so(page):
         page.locator(".scene-note .doubt", has_text=doubt).wait_for()
         assert page.text_content(".scene-note .accuracy") == highlight.accuracy
     # Of a word or a head that no one counted, nothing is told but what is in the picture.
-    page.goto("/#read?sentence=The+cat+chased+the+mouse.+It+was+fast.&q=1")
+    page.goto("/#read?sentence=The+cat+saw+the+mouse.+It+was+slow.&q=1")
     page.locator(".asking", has_text="cat").wait_for()
     page.locator(".scene-note .accuracy").wait_for(state="detached")

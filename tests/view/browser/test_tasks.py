@@ -1,12 +1,7 @@
 """What a new user clicks first: each click shows what it promises, inside the window."""
 
-from collections import Counter
-
 import pytest
 
-from regard.transformer.reading import read
-
-SENTENCE = "A dog ate the food because it was hungry"
 PHONE = {"width": 390, "height": 844}
 SIZES = [pytest.param({}, marks=pytest.mark.nightly), PHONE]
 IN_SIGHT = """selector => {
@@ -16,40 +11,24 @@ IN_SIGHT = """selector => {
 
 
 @pytest.mark.parametrize("size", SIZES, ids=["wide", "phone"])
-def test_why_comes_into_sight(new_page, open_read, until, size):
+def test_why_is_in_sight_and_scrolls_nothing(new_page, open_read, until, size):
     page = new_page(**size)
     open_read(page)
     page.click(".questions .primary")
-    page.wait_for_selector(".why-weight table")
-    until(page, IN_SIGHT, ".why-weight h2")
-
-
-@pytest.mark.parametrize("size", SIZES, ids=["wide", "phone"])
-def test_the_earlier_sentence_stands_beside_the_typed_one(new_page, open_read, until, size):
-    page = new_page(**size)
-    open_read(page)
-    page.click("#sentence")
-    page.keyboard.insert_text("A dog ate the food because it was ")
-    page.keyboard.type("delicious", delay=150)  # each letter is a sentence of its own
-    page.locator(".statement", has_text="food").wait_for()
-    earlier = page.locator(".further button", has_text="compare")
-    assert earlier.text_content() == "Beside … hungry compare"
-    earlier.click()
-    page.locator(".difference", has_text="of its attention elsewhere").wait_for()
-    until(page, IN_SIGHT, ".difference")
-    assert page.text_content(".beside .title").startswith(
-        "Beside it: “A dog ate the food because it was hungry”"
-    )
+    page.wait_for_selector(".bars text")
+    until(page, IN_SIGHT, ".why-caption")
+    until(page, IN_SIGHT, ".why-buttons .primary")
+    assert page.evaluate("scrollY") == 0
 
 
 def test_questions_about_french_wait_for_its_translation(page, open_read, until):
     open_read(page)
     page.get_by_role("button", name="delicious").click()
-    page.locator(".statement", has_text="food").wait_for()
-    asked = page.locator(".questions button", has_text="Which heads decide")
+    page.locator(".head-said", has_text="looks at food").wait_for()
+    asked = page.locator(".head-said button", has_text="Which heads decide")
     until(page, lambda: asked.count() == 1 and page.locator(".french .word").count() > 0)
     words = page.locator(".french .word").all_text_contents()
-    assert asked.text_content() in [f"Which heads decide {word}? effects" for word in words]
+    assert asked.text_content() in [f"Which heads decide {word}?" for word in words]
 
 
 ALIGNED = """async (sources) => {
@@ -73,22 +52,6 @@ def test_the_word_that_a_word_became(page, open_read):
     for case, (weights, word) in BECAME.items():
         sources = [[{"key": 1, "weight": weight}] if weight else [] for weight in weights]
         assert page.evaluate(ALIGNED, sources) == word, case
-
-
-def test_a_role_shows_its_heads_one_after_the_other(page, open_read, until):
-    open_read(page)
-    names = Counter(role.name for role in read(SENTENCE).model.roles.heads("encoder").values())
-    name, many = min((one for one in names.items() if one[1] > 1), key=lambda one: one[1])
-    role = page.locator(".part.current .roles button", has_text=f"{name} {many}")
-    shown = []
-    for _ in range(many + 1):
-        before = page.text_content(".main .title")
-        role.click()
-        until(page, lambda old=before: page.text_content(".main .title") != old)
-        shown.append(page.text_content(".main .title"))
-    assert all(name in title for title in shown)
-    assert len(set(shown)) == many
-    assert shown[-1] == shown[0]
 
 
 def test_formats_to_save_say_what_they_are_for(page, open_read):

@@ -5,14 +5,12 @@ import pytest
 
 pytest.importorskip("torch", reason="needs torch: pip install '.[models]'")
 
+from regard.monitoring.events import Event
 from regard.monitoring.folder import About, FolderWriter, History, Layer
 from regard.monitoring.health import MEASURES
 
 LAYERS = (Layer("decoder", 0, 2, "layers.0"), Layer("decoder", 1, 2, "layers.1"))
-ALERT = {
-    "rule": "score", "part": "decoder", "layer": 1, "head": 0, "value": 140.0,
-    "text": "step 20, decoder layer 1, head 0: its largest score is 140, above 100.",
-}  # fmt: skip
+ALERT = Event("threshold", 20, "step 20, layer 1, head 0: largest score passed 100", [2]).fields()
 
 
 @pytest.fixture
@@ -52,7 +50,7 @@ def test_the_head_of_the_first_alert_is_shown_with_its_curve(opened):
     assert curve.get_attribute("aria-label") == "score from 2 to 22"
     assert page.locator(".training-svg .training-mark").count() == 1
     assert page.locator(".training-loss").get_attribute("aria-label") == "loss from 4 to 2"
-    assert page.locator(".training-list button").all_inner_texts() == [ALERT["text"]]
+    assert page.locator(".training-list > li > button").all_inner_texts() == [ALERT["line"]]
     assert page.locator(".training-steps").text_content() == "step 0step 10step 20"
     told = page.locator(".training-scale").text_content()
     assert told.startswith("score: largest score before softmax. Steady growth is the danger sign")
@@ -72,10 +70,33 @@ def test_a_click_on_a_row_opens_its_curve_and_another_measure_its_numbers(opened
     page.get_by_label("Measure").select_option("entropy")
     page.locator(".training-head h2", has_text="layer 0, head 1: entropy").wait_for()
     label = page.locator(".training-svg").get_attribute("aria-label")
-    assert label == "entropy from 201 to 221"  # the third measure
+    at = 100 * list(MEASURES).index("entropy")
+    assert label == f"entropy from {at + 1} to {at + 21}"
     assert "measure=entropy" in page.url
-    page.locator(".training-list button").click()
+    page.locator(".training-list > li > button").click()
     page.locator(".training-head h2", has_text="layer 1, head 0: entropy").wait_for()
+
+
+def test_an_event_of_many_heads_is_one_line_and_the_page_as_wide_as_the_window(
+    training, serve, noticed, new_page, sideways
+):
+    line = "steps 20 to 20: 3 of 4 heads: no output"
+    training.event("alert", 20, **Event("silent", 20, line, [0, 1, 3], number=1).fields())
+    home = serve(trainings=(training.folder,))
+    noticed.homes.append(home)
+    page = new_page(width=390, height=844)
+    page.goto(f"{home}/#training")
+    page.locator(".training-svg").wait_for()
+    assert page.locator(".training-list > li").count() == 2
+    page.get_by_text("3 heads").click()
+    page.locator(".training-heads button", has_text="1.1").click()
+    page.locator(".training-head h2", has_text="layer 1, head 1").wait_for()
+    assert page.locator(".training-list details[open]").count() == 1
+    assert sideways(page) == 0
+    page.set_viewport_size({"width": 1440, "height": 900})
+    page.locator(".training-picture").wait_for()
+    wide = "document.querySelector('.training-picture').clientWidth"
+    assert page.evaluate(f"{wide} === document.querySelector('.view').clientWidth")
 
 
 SHADES = """() => {

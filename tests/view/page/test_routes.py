@@ -229,3 +229,13 @@ def test_a_mask_of_any_kind_travels():
     assert (header["causal"], header["queries"]) == (False, ["0", "1", "2"])
     npt.assert_allclose(given["mask"] + steps.scaled, steps.masked, rtol=1e-14)
     npt.assert_array_equal(given["query"], query)
+
+
+@pytest.mark.parametrize("most", [10**400, -(10**400), 1e308 * 10, "nan", None, 0])
+def test_a_largest_number_that_is_none_is_refused(client, most):
+    fields = {"queries": ["a"], "keys": ["b"], "axes": ["", ""], "steps": "AQA=", "most": most}
+    texts = dict.fromkeys(("kind", "title", "caption", "provenance", "what"), "x")
+    for path in ("pdf", "card"):
+        answer = client.post(f"/api/export/{path}", content=json.dumps(fields | texts))
+        assert answer.status_code == 400
+        assert answer.json() == {"error": "steps must hold one number for each cell of the figure."}

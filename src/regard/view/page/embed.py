@@ -315,7 +315,7 @@ def embed_tables(
         left_out += missing
     note = _note(form, sum(left_out) / max(1, len(left_out)))
     notes = [*reading["notes"], *([note] if note else [])]
-    return {"views": ["read"], "reading": reading | {"notes": notes}, "tables": data}
+    return {"views": ["read", "map"], "reading": reading | {"notes": notes}, "tables": data}
 
 
 def _tables(reading: Reading, part: str) -> Tables:
@@ -448,9 +448,12 @@ def address(view: str, state: Mapping[str, Any]) -> str:
 
 def page_with(data: Mapping[str, Any], blobs: Blobs, *, fonts: bool = True) -> str:
     """The explorer with these data embedded, and its fonts if they are wanted."""
+    # The styles of Look and the Map are of more than one view.
+    folders = {view: module.partition("/")[0] for view, (module, _) in VIEW_MODULES.items()}
+    without = tuple(folders[x] for x in ("steps", "learn", "training") if x not in data["views"])
     return single_file(
         web_files()["page.html"],
-        style=page_style(fonts=fonts),
+        style=page_style(fonts=fonts, without=without),
         script=_script(tuple(data["views"])),
         blocks=[
             json_block("embedded", {"version": __version__, **data}),

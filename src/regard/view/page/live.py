@@ -19,7 +19,7 @@ from regard.view.page.answers import Fields, Stop
 from regard.view.page.maps import bounded_integer
 from regard.view.page.readings import checked_changes, integer_field, text_field
 from regard.view.page.runs import Run, watched_run
-from regard.watcher.experiments.experiment import token_name
+from regard.watcher.experiments.rerun import token_name
 
 if TYPE_CHECKING:
     from regard.watcher.files.model_folder import Loaded, TextRun

@@ -311,11 +311,11 @@ def observed_run(seen: Observation, name: str = "observation") -> Run:
 def watched_run(seen: Seen, name: str = "model", path: Path | None = None) -> Run:
     """The run of one sentence of a watched model."""
     if not seen.names:
-        raise NotAskedError("nothing was seen yet: call the model inside the block.")
+        raise NotAskedError(f"nothing was seen yet: {seen.advice}")
     one = seen if seen.sentences == 1 or seen._sentence is not None else seen.sentence(0)
     texts: list[TokenizedText] = []
     parts = [_watched_part(one, part, texts) for part in parts_by_images(one)]
-    notes = _authorship(parts, texts)
+    notes = [*_authorship(parts, texts), *map(str, seen.without_softmax)]
     images = page_images(one)
     return Run(name, tuple(parts), tuple(texts), seen.sentences, images, notes, path)
 

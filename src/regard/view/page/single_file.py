@@ -23,17 +23,12 @@ FONTS = (
 STYLES = ("style.css", "read/read.css", "steps/steps.css", "run/run.css", "learn/learn.css",
           "monitor/monitor.css")  # fmt: skip
 SUFFIXES = (".html", ".css", ".js", ".svg")
-IMPORT = re.compile(r'^import \{[^}]*\} from "([./\w-]+)";[ \t]*\n', re.MULTILINE)
-EXPORT = re.compile(r"^export (?=async function|function|const|class|let)", re.MULTILINE)
+IMPORT = re.compile(r'^import (\{[^}]*\}) from "([./\w-]+)";[ \t]*\n', re.MULTILINE)
+EXPORT = re.compile(r"^export (?=(?:async function|function|const|class) (\w+))", re.MULTILINE)
 COMMENT = re.compile(
     r"^[ \t]*/\*\*(?:(?!\*/).)*\*/[ \t]*\n|^[ \t]*//[^\n]*\n", re.MULTILINE | re.DOTALL
 )
 INDENT = re.compile(r"^[ \t]+", re.MULTILINE)
-DECLARATION = re.compile(
-    r"^(?:export )?(?:async function\*?|function\*?|const|let|class) "
-    r"(?:(\w+)|\{([^}]*)\}|\[([^\]]*)\])",
-    re.MULTILINE,
-)
 POLICY = "default-src 'none'; font-src data:; base-uri 'none'; form-action 'none'"
 
 
@@ -106,10 +101,14 @@ def web_files() -> dict[str, str]:
 
 
 @cache
-def page_style(*, fonts: bool = True) -> str:
-    """The style of the explorer: fonts, the shared language of ``style.css``, then each view's."""
+def page_style(*, fonts: bool = True, without: tuple[str, ...] = ()) -> str:
+    """The style of the explorer: fonts, the shared language of ``style.css``, then each view's.
+
+    ``without`` names folders of views that the page does not hold.
+    """
     faces = map(_font_face, FONTS) if fonts else ()
-    return "\n".join([*faces, *(web_files()[name] for name in STYLES)])
+    held = [name for name in STYLES if name.partition("/")[0] not in without]
+    return "\n".join([*faces, *(web_files()[name] for name in held)])
 
 
 def _font_face(font: tuple[str, str, str, str]) -> str:
@@ -124,8 +123,13 @@ def _font_face(font: tuple[str, str, str, str]) -> str:
 
 
 def bundle(modules: Mapping[str, str], entry: str) -> str:
-    """One script of the module ``entry`` and all that it imports, comments left out."""
-    parts = [_without_module_syntax(modules[name]) for name in modules_in_order(modules, entry)]
+    """One script of the module ``entry`` and all that it imports, comments left out.
+
+    Each module is a function that returns what it exports: two modules may use one name.
+    """
+    order = modules_in_order(modules, entry)
+    variables = {name: f"${number}" for number, name in enumerate(order)}
+    parts = [_as_function(name, modules[name], variables) for name in order]
     return '(() => {\n"use strict";\n' + "\n".join(parts) + "})();\n"
 
 
@@ -157,19 +161,16 @@ def module_imports(name: str, module: str) -> list[str]:
     ['lib/dom.js']
     """
     folder = posixpath.dirname(name)
-    return [posixpath.normpath(posixpath.join(folder, path)) for path in IMPORT.findall(module)]
+    return [posixpath.normpath(posixpath.join(folder, path)) for _, path in IMPORT.findall(module)]
 
 
-def top_level_names(module: str) -> list[str]:
-    """Names that a module declares at its top level.
+def exported_names(module: str) -> list[str]:
+    """Names that a module exports.
 
-    >>> top_level_names("export const A = 1;\\nfunction b() {\\n  let c;\\n}\\nlet [d, e] = f;\\n")
-    ['A', 'b', 'd', 'e']
+    >>> exported_names("export const A = 1;\\nfunction b() {}\\nexport async function c() {}\\n")
+    ['A', 'c']
     """
-    names = []
-    for single, braces, brackets in DECLARATION.findall(module):
-        names += [single] if single else re.findall(r"\w+", braces or brackets)
-    return names
+    return EXPORT.findall(module)
 
 
 def _walk(folder: Traversable, prefix: str) -> Iterator[tuple[str, str]]:
@@ -180,8 +181,14 @@ def _walk(folder: Traversable, prefix: str) -> Iterator[tuple[str, str]]:
             yield f"{prefix}{entry.name}", entry.read_text(encoding="utf-8")
 
 
-def _without_module_syntax(module: str) -> str:
-    return INDENT.sub("", COMMENT.sub("", EXPORT.sub("", IMPORT.sub("", module))))
+def _as_function(name: str, module: str, variables: Mapping[str, str]) -> str:
+    """A module as a function that is called once, its exports in a variable of its own."""
+    listed = [names for names, _ in IMPORT.findall(module)]
+    needed = [variables[path] for path in module_imports(name, module)]
+    imports = "".join(f"const {x} = {y};\n" for x, y in zip(listed, needed, strict=True))
+    body = INDENT.sub("", COMMENT.sub("", EXPORT.sub("", IMPORT.sub("", module))))
+    returned = ", ".join(exported_names(module))
+    return f"const {variables[name]} = (() => {{\n{imports}{body}return {{ {returned} }};\n}})();\n"
 
 
 def _source_hash(text: str) -> str:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import importlib.util
 import json
 import re
 import shutil
@@ -173,6 +174,11 @@ def _make_files(wheels: Path | None, progress: Progress) -> _Made:
     if not (SHIPPED / PARAMETERS).is_file():
         raise FileError("a site needs the shipped model, and this install of regard has none.")
     node = _find_node()
+    if importlib.util.find_spec("ziglang") is None:  # before anything is fetched
+        raise FileError(
+            "the kernels of a site are compiled to WebAssembly by ziglang, not installed here: "
+            "pip install 'regard[site]' (in a clone: make site)."
+        )
     progress(0, STEPS)
     pyodide, numpy = find_part(PYODIDE, wheels), find_part(NUMPY, wheels)
     progress(1, STEPS)

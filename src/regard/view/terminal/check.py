@@ -17,6 +17,7 @@ from regard.checker.report import (
     RIGHT,
     UNKNOWN,
     UNLESS_EMPTY,
+    WITH_DIFFERENCES,
     WRONG,
     Finding,
     Report,
@@ -27,6 +28,7 @@ from regard.view.terminal.render import as_text
 
 STYLES = {
     RIGHT: "bold green",
+    WITH_DIFFERENCES: "bold green",
     UNLESS_EMPTY: "bold green",
     WRONG: "bold red",
     UNKNOWN: "bold yellow",
@@ -47,6 +49,8 @@ def sheet_text(report: SheetReport) -> str:
 def draw_report(report: Report) -> Group:
     """The verdict, how the function was called, its properties, and what is wrong."""
     parts: list[ConsoleRenderable] = [_verdict(report)]
+    if report.understood:
+        parts.append(Text(f"Understood: {report.understood}."))
     if report.called:
         parts.append(Text(f"Called as {report.called}."))
     if report.findings:
@@ -65,6 +69,10 @@ def _verdict(report: Report) -> Text:
     text = Text.assemble((report.verdict.upper(), STYLES[report.verdict]), f": {report.function}")
     if report.mistakes:
         text.append(f": {' and '.join(report.mistakes)}")
+    elif report.verdict == WITH_DIFFERENCES:
+        text.append(f": {'; '.join(report.differences)}")
+    if report.verdict != UNKNOWN:
+        text.append(f" (held to {report.contract})", "dim")
     return text
 
 

@@ -3,21 +3,34 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import zip_longest
 from typing import TYPE_CHECKING, Any
 
 from regard.display import percent
 from regard.experiments.because import ScoreDecomposition
 from regard.experiments.effects import Effects
-from regard.experiments.experiment import CAUTION, Experiment, Parting, WordProbability
+from regard.experiments.experiment import (
+    CAUTION,
+    Experiment,
+    Parting,
+    WordProbability,
+    differing,
+)
 from regard.transformer.reading import Reading
 from regard.typing import Array
 from regard.view.terminal.style import PIPE, TerminalStyle, cells, pad, printable, shorten
+from regard.watcher.experiments.outcome import tables
 
 if TYPE_CHECKING:
     from regard.watcher.experiments.text_sources import TextSources
 
 LABEL_COLUMNS = 8  # 'before' and 'after' with their blanks
+LINE_COLUMNS = 40  # a line of the context and its beginning
 MAX_HEADS, MAX_TERMS = 8, 12
+AFTER_AN_ANSWER = (
+    "The model wrote the end of this text, and below is what follows it. What it would have "
+    "written instead is shown with regenerate=True."
+)
 EFFECTS_CAUTION = (
     "An effect is a real run without that head, all else as it is. Effects do not add up: later "
     "heads make up for a missing one."
@@ -80,15 +93,19 @@ def _watched_lines(experiment: Experiment, style: TerminalStyle) -> list[str]:
     """Generated texts, and the next token of every sentence."""
     lines: list[str] = []
     if experiment.after.sequences is not None:
-        for before, after in zip(*experiment.texts, strict=True):
-            lines += ["", *_labelled("before", before, style), *_labelled("after", after, style)]
-    if experiment.after.logits is not None:
-        sentences = experiment.logits[0].shape[0]
-        for sentence in range(sentences):
-            of = f" of sentence {sentence}" if sentences > 1 else ""
-            rows = experiment.next_tokens(sentence=sentence)
-            names = [shorten(repr(row.word)) for row in rows]
-            lines += ["", f"The next token{of}:", *_odds(names, rows)]
+        for texts in zip(*experiment.texts, strict=True):
+            words = [text.split() for text in texts]
+            for name, own, marked in zip(
+                ("before", "after"), words, differing(*words), strict=True
+            ):
+                lines += ["", *_labelled(name, marked_words(own, marked), style)]
+    if experiment.before.read_what_was_written:
+        lines += ["", *style.wrap(AFTER_AN_ANSWER)]
+    outcome = experiment.after.outcome
+    for sentence in range(0 if outcome is None else len(outcome.values)):
+        for table in tables(experiment, sentence):
+            names = [shorten(repr(row.word)) for row in table.rows]
+            lines += ["", *style.wrap(printable(table.heading)), *_odds(names, table.rows)]
     return lines
 
 
@@ -125,6 +142,8 @@ def _parting_lines(parting: Parting, same: bool, style: TerminalStyle) -> list[s
 
 
 def _odds(names: Sequence[str], rows: Sequence[WordProbability]) -> list[str]:
+    if not rows:
+        return []
     label = max(map(cells, names))
     return [
         f"  {' ' * label}  {'before':>7}  {'after':>7}",
@@ -174,7 +193,7 @@ def _effects_without_formula(effects: Effects, style: TerminalStyle) -> str:
     rows = effects.heads
     lines = [
         *style.wrap(
-            f"{of} against {against} after token {effects.position}: logit difference "
+            f"{of} against {against} {effects.where}: logit difference "
             f"{effects.logit_difference:+.2f}. Effect of each of {len(rows)} heads, in logits; + "
             f"favours {of}."
         ),
@@ -216,20 +235,26 @@ def decomposition_page(decomposition: ScoreDecomposition, style: TerminalStyle =
 
 def sources_page(sources: TextSources, style: TerminalStyle = PIPE) -> str:
     """Attention and effect of each span, sentence by sentence, and how well they agree."""
-    label = max(cells(shorten(name)) for name in sources.spans)
+    texts = [" ".join(x.split()) for x in sources.span_texts]
+    names = [
+        shorten(f"{name}: {text}", LINE_COLUMNS) if name.startswith("line ") else shorten(name)
+        for name, text in zip_longest(sources.spans, texts, fillvalue="")
+    ]
+    label = max(map(cells, names))
     lines: list[str] = []
     for number, sentence in enumerate(sources.sentences):
         lines += [*style.wrap(printable(sentence.strip()) or "(nothing)")]
         lines += [f"  {' ' * label}  attention   effect"]
-        for n, name in enumerate(sources.spans):
-            effect = sources.effect_sn[number, n]
+        for n, name in enumerate(names):
+            effect, attention = sources.effect_sn[number, n], sources.attention_sn[number, n]
             shown = "-" if effect != effect else f"{effect:+.2f}"
-            share = percent(sources.attention_sn[number, n], decimals=1)
-            lines.append(f"  {pad(shorten(name), label)}  {share:>9}  {shown:>7}")
+            share = "-" if attention != attention else percent(attention, decimals=1)
+            lines.append(f"  {pad(name, label)}  {share:>9}  {shown:>7}")
         lines.append("")
-    correlation = sources.correlation
-    agreed = "not defined" if correlation != correlation else f"{correlation:.2f}"
+    reason = sources.no_correlation
+    agreed = f"none, as {reason}" if reason else f"{sources.correlation:.2f}"
     lines += style.wrap(f"Correlation of attention and effect: {agreed}.")
+    lines += [line for note in sources.notes for line in style.wrap(printable(note))]
     return _page([*lines, "", *style.wrap(SOURCES_CAUTION)])
 
 

@@ -47,6 +47,9 @@ def _about(history: History) -> str:
         text += f" Steps {history.all_steps[0]:,} to {history.all_steps[-1]:,}."
     if history.damaged:
         text += f" Left out: {count(history.damaged, 'damaged record')}."
+    if history.missing:
+        missing = count(history.missing, "record")
+        text += f" Missing: at least {missing}, since a file of the folder was cut."
     return text
 
 
@@ -125,6 +128,9 @@ def _alerts(history: History, style: TerminalStyle) -> Iterator[str]:
         return
     yield f"{count(len(alerts), 'alert')}:"
     for alert in alerts[:MOST_ALERTS]:
-        yield from style.wrap(f"  {printable(str(alert.get('text', alert['kind'])))}", "    ")
+        over = "" if alert["last"] is None else f" Over since step {alert['last'] + 1}."
+        yield from style.wrap(
+            f"  {printable(alert['severity'])}: {printable(alert['line'])}{over}", "    "
+        )
     if len(alerts) > MOST_ALERTS:
         yield f"  and {len(alerts) - MOST_ALERTS} more, in events.jsonl."

@@ -79,13 +79,20 @@ def alignment_table(alignment: Alignment, style: TerminalStyle = PIPE) -> str:
 
 def mixed_table(mixed: Mixed, style: TerminalStyle = PIPE) -> str:
     """Name, table and explanation."""
-    table = _table(mixed.weights_qk, mixed.queries.words, mixed.keys.words, [], style)
+    words = mixed.queries.words
+    table = _table(mixed.weights_qk, words, mixed.keys.words, [], style)
+    if not table:
+        last = next((n for n in range(len(words) - 1, -1, -1) if words[n].strip()), 0)
+        bars = _bars(mixed.weights_qk[last], mixed.keys.words, style)
+        table = [f"the last word, {printable(words[last])} (word {last}), 1 % or more:", *bars]
     return "\n".join([f"{mixed.name}, in %", *table, *style.wrap(mixed.explanation)])
 
 
 def _usual(shown: Highlight) -> str:
-    """What the head does on other text, with its measure."""
-    return f"Usually this head {shown.link.role}." if shown.link.role else ""
+    """What the head does on other text, with its measure, and what it does in this sentence."""
+    link = shown.link
+    here = f"Here {link.query_word} looks at {link.key_word}."
+    return f"Usually this head {link.role}. {here}" if link.role else ""
 
 
 def _title(shown: Highlight, weighted: str | None) -> str:

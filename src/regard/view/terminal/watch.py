@@ -39,13 +39,16 @@ NOTE = (
 def summary(seen: Seen, style: TerminalStyle = PIPE) -> str:
     """The text, its size, every layer in a line, and where to look next."""
     if not seen.names:
-        return f"Seen: nothing yet: {seen.advice}"
+        nothing = "no attention" if seen.without_softmax else "nothing yet"
+        return "\n".join(style.wrap(f"Seen: {nothing}: {seen.advice}"))
     lines = style.wrap(_opening(seen), "  ")
     if seen.sentences > 1 and seen._sentence is None:
         lines.append("Choose one first: seen.sentence(0).")
         return "\n".join(lines)
     for part in seen.parts:
         lines += ["", *_part(seen, part, style)]
+    for others in seen.without_softmax:
+        lines += ["", *style.wrap(str(others), "  ")]
     left_out = _unrecorded(seen)
     if left_out:
         lines += ["", *style.wrap(left_out, "  ")]
@@ -54,7 +57,12 @@ def summary(seen: Seen, style: TerminalStyle = PIPE) -> str:
 
 
 def report_text(report: HeadReport, style: TerminalStyle = PIPE, most: int = MAX_HEADS) -> str:
-    """One head a line: its measures in % and its name, as many as were asked for."""
+    """One head a line: its measures in % and its name, as many as were asked for.
+
+    Of a report that is not sorted and too long the most telling heads are shown.
+    """
+    if report.by is None and len(report.rows) > most:
+        report = report.sorted("telling")
     wide = max((len(_head_name(row)) for row in report.rows), default=4)
     heading = f"{'head':<{wide}} " + " ".join(f"{x:>{_width(x)}}" for x in HEADINGS)
     lines = [style.bold(heading)]
@@ -63,7 +71,9 @@ def report_text(report: HeadReport, style: TerminalStyle = PIPE, most: int = MAX
         lines += style.wrap(f"  {printable(row.label)}", "    ")
     if len(report.rows) > most:
         more = count(len(report.rows) - most, "more head")
-        lines.append(f"... {more}; sort with report.sorted('induction'), or --sort.")
+        first = ", the largest first" if report.by in (*MEASURES, "telling") else ""
+        order = f"by {report.by}{first}"
+        lines += style.wrap(f"... {more}, {order}; sort with report.sorted('first'), or --sort.")
     notes = NOTE if report.weighted is None else f"{NOTE} Here {NORM_NOTE}"
     return "\n".join([*lines, "", *style.wrap(notes)])
 

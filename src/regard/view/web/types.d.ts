@@ -207,36 +207,62 @@ interface Grid {
   rows: number;
   columns: number;
   weights: Float32Array;
-  rest: Float32Array | null;
+  rest: Float32Array | null | undefined;
   queries: string[];
   keys: string[];
-  hidden: null | { names: string[]; share: number };
-  queryPositions?: number[];
-  keyPositions?: number[];
 }
 
-interface GridOptions {
-  by: string; // words or tokens
-  hide: boolean; // special tokens
-}
-
-// -- The Read view
+// -- The Look view
 
 // What was asked and what the server said.
 interface ReadData {
   turn: number; // counts sentences: an answer to an earlier one is dropped
   pending: AbortController | null; // of the sentence that is being read
   sentence: string | null; // being read, or read
-  earlier: string | null; // the sentence that was read before this one
   reading: PageReading | null; // the latest
   base: PageReading | null; // the sentence without changes
   experiment: ExperimentState | null;
   requested: string; // what is being fetched for `shown`
   shown: Shown | null; // what the pictures are drawn from
-  pointed: HeadChoice | null; // the chosen head, while another one is pointed at
   refused?: string; // what the address named and the reading has not
   nouns: { sentence: string; positions: number[]; isOwn: boolean } | null; // that have colours
+  why: Why | null; // what is explained
   tried: Tried[]; // experiments, the latest first
+}
+
+// A line that is explained on the stage (read/why.js), and what it is made of.
+interface Why {
+  shown: Shown;
+  link: Link;
+  parts: WeightParts;
+  tokens: number[][]; // of each word, the one with the largest weight first
+}
+
+type WhyStep = "scores" | "scaled" | "weights" | "try";
+
+// Bars under the words: heights are shares of their room, of which `up` is above their line.
+interface WhyBars {
+  step: WhyStep;
+  up: number;
+  heights: number[];
+  texts: string[];
+}
+
+interface BarTarget {
+  position: number;
+  x: number;
+  width: number;
+  line: number;
+  height: number;
+  text: string;
+  name: string;
+}
+
+interface WhyPanel {
+  root: HTMLElement;
+  play(): void; // the steps follow each other by themselves
+  draw(shown: Shown): void;
+  close(): void;
 }
 
 interface Tried {
@@ -261,47 +287,26 @@ interface Shown {
 interface ReadSelection {
   chosen: Chosen; // what is drawn: pointed at, else pinned
   hovered: Chosen | null;
-  anchor: { side: SideName; position: number } | null; // where a span begins
-  peek: HeadPlace | null; // the head pointed at
-  peekTimer: number;
+  pointed: number | null; // the word of the sentence under the pointer
   remembered: string[] | null; // words that were chosen before others were typed around them
-  typedOver: string | null; // the sentence that stood in the field when it was focused
-  scrollTarget: HTMLElement | null; // what a click unfolds, scrolled to when it is filled
 }
 
 interface ReadElements {
   root: HTMLElement;
   scene: FirstScene;
-  statement: HTMLElement;
   questions: HTMLElement;
-  furtherQuestions: HTMLElement;
   tried: HTMLElement;
-  steps: TokenSteps;
-  why: HTMLElement;
+  why: WhyPanel;
   effects: HTMLElement;
-  controls: HTMLElement;
-  title: HTMLElement;
-  picture: HTMLElement;
-  pictures: Record<string, Picture>;
-  lines: LinesPicture;
-  beside: BesidePicture;
-  frame: HTMLElement; // around the picture and the one beside it
   notes: HTMLElement;
-  table: HTMLDetailsElement;
-  tableBox: HTMLElement;
-  heads: HeadsGrid;
-  more: HTMLDetailsElement; // the lower part: more ways to look
   drawnFrom: DrawnFrom;
 }
 
 // What parts of the view were drawn from last: they are drawn again only when it changes.
 interface DrawnFrom {
-  controls?: string;
   questions?: string;
-  why?: string;
   effects?: string;
   effectCells?: EffectCell[];
-  table?: Grid;
 }
 
 interface ReadView {
@@ -328,7 +333,7 @@ interface Link {
   weight: number;
 }
 
-// The layers as a graph (read/flow.js): how wide each edge is, and what it can still take.
+// The layers as a graph (run/flow.js): how wide each edge is, and what it can still take.
 interface FlowGraph {
   size: number;
   layers: number;
@@ -336,28 +341,28 @@ interface FlowGraph {
   left: Float64Array[];
 }
 
-interface FlowLevels {
-  x(level: number): number;
-  y(token: number): number;
-  levels: number;
-  size: number;
-  seen: number;
+// The line of a token in its layers.
+interface FlowRow {
+  tokens: string[];
+  row: number;
+  shares: Float64Array; // of each token before the first layer
 }
 
-// Queries and keys of a head in a plane (read/space.js).
+type FlowModel = FlowRow & { choose(row: number): void };
+
+// Queries and keys of a head in a plane (run/space.js).
+interface PlaneDot {
+  side: SideName;
+  token: string;
+  at: number;
+  point: number[];
+}
+
 interface Plane {
   dots: PlaneDot[];
   share: number; // of their variance
   width: number;
   weights: Matrix;
-}
-
-interface PlaneDot {
-  side: SideName;
-  token: string;
-  at: number;
-  word: number;
-  point: number[];
 }
 
 interface PlaneLabel {
@@ -373,20 +378,7 @@ interface LabelBox {
   bottom: number;
 }
 
-// What stands beside the picture.
-type Beside =
-  | { kind: "before" }
-  | { kind: "head"; part: string; layer: number; head: number }
-  | { kind: "sentence"; sentence: string };
-
-interface BesideTable {
-  grid: Grid;
-  title: string;
-  titles: string[];
-  french?: string; // of another sentence
-}
-
-// Every number on the way to a weight (read/why_weight.js).
+// Every number on the way to a weight (read/why_numbers.js).
 interface WeightParts {
   position: number;
   key: number;
@@ -477,99 +469,7 @@ interface EffectFields {
   against: string | null;
 }
 
-// What a picture of the weights draws.
-interface PictureModel {
-  grid: Grid;
-  chosen: Chosen;
-  pinned: Chosen;
-  threshold: number;
-  titles: string[]; // who asks, who answers
-  statement?: string;
-  until?: Until | null;
-  steps?: Float64Array[]; // of the layers, where they are followed (read/flow.js)
-}
-
-// How far each side has been written; null where it is complete.
-interface Until {
-  query: number;
-  key: number | null;
-}
-
-interface Picture {
-  root: HTMLElement;
-  show(model: PictureModel & { view: ReadView; shown: Shown }): void;
-  close(): void;
-}
-
-// What pictures call when words are pointed at, clicked, dragged over, or let go.
-interface WordHandlers {
-  hover(side: SideName, position: number | null): void;
-  pick(side: SideName, position: number, event: MouseEvent): void;
-  span(side: SideName, from: number, to: number): void;
-  clear?(): void;
-  drop?(query: number, key: number): void;
-}
-
-interface CellHandlers {
-  cell(query: number | null, key?: number): void;
-  pickCell(query: number, key: number): void;
-  clear(): void;
-}
-
-// Where the two sides of the lines lie, in pixels.
-interface LinesLayout {
-  step: number; // height of a word's line
-  side: number;
-  seen: number; // height of what is seen at a time
-  width: number;
-  words: Record<SideName, number[]>; // widths of the words
-}
-
-type LinesPainter = (
-  canvas: HTMLCanvasElement,
-  scrolled: number,
-  model: PictureModel & { grown: number; isMoving?: boolean },
-  layout: LinesLayout,
-) => void;
-type WordLists = Record<SideName, HTMLUListElement>;
-
-type LinesPicture = ReturnType<typeof import("./read/lines.js").linesPicture>;
 type FirstScene = ReturnType<typeof import("./read/scene.js").firstScene>;
-type TokenSteps = ReturnType<typeof import("./read/token_steps.js").tokenSteps>;
-type BesidePicture = ReturnType<typeof import("./read/beside.js").besidePicture>;
-type HeadsGrid = ReturnType<typeof import("./read/heads_grid.js").headsGrid>;
-
-// All heads of a part (read/heads_grid.js).
-interface HeadsBox {
-  part: Part;
-  buttons: HTMLButtonElement[];
-  root: HTMLElement;
-  grid: HTMLElement;
-  canvas: HTMLCanvasElement;
-  pictures: HTMLCanvasElement[] | null;
-  tab: HTMLButtonElement;
-  observer: ResizeObserver;
-}
-
-interface HeatLayout {
-  left: number;
-  top: number;
-  cell: number;
-  width: number;
-  height: number;
-}
-
-// What lines are drawn with.
-type Pen = LinesLayout & {
-  context: CanvasRenderingContext2D;
-  threshold: number;
-  grown: number;
-  isMoving?: boolean;
-  thick: number;
-  left: number;
-  right: number;
-  y(position: number): number;
-};
 
 interface FieldParts {
   state: State;
@@ -581,21 +481,17 @@ interface FieldParts {
 
 // What the first scene calls (read/scene.js).
 interface SceneHandlers {
-  hover(part: string | null, layer?: number, head?: number): void;
-  choose(part: string, layer: number, head: number, isStep?: boolean): void;
+  others(): void; // the other heads are asked for, in the Map
   point(position: number | null): void; // a word of the sentence is pointed at
   source(positions: number[] | null): void; // the words that a French one came from
   strike(position: number): void;
   look(position: number): void; // the word that looks is made to look there
   soon(sentence: string): void; // a sentence that may be asked for next
-  typing(): void; // the field is focused
   leave(): void; // before another sentence is read
   stale(): void; // what is shown is no longer of what is typed
   empty(isEmpty: boolean): void;
   again(): void; // what is typed is once more what was read
 }
-
-type MarkHandlers = Pick<SceneHandlers, "hover" | "choose">;
 
 interface StageHandlers {
   point(position: number | null): void;
@@ -618,6 +514,7 @@ interface WordPlace {
   top: number;
   bottom: number;
   line: number; // the middle of its line of text
+  half?: number; // of the height of that line
 }
 
 interface CurveFrame {
@@ -643,6 +540,8 @@ interface StageModel {
   keyIsFrench: boolean;
   canRedirect: boolean;
   isWhole: boolean; // no word is chosen: links of all
+  isOff: boolean; // the head is switched off
+  why: WhyBars | null;
 }
 
 interface StageLine {
@@ -657,11 +556,14 @@ type ArcTarget = StageLink & {
   foot: { x: number; y: number };
   colour: number;
   start: number[];
+  width: number;
+  opacity: number;
 };
 
 interface StageState {
   root: HTMLElement;
   arcs: SVGSVGElement;
+  bars: ReturnType<typeof import("./read/bars.js").barLayer>;
   english: HTMLElement;
   french: HTMLElement;
   former: HTMLElement;
@@ -669,6 +571,7 @@ interface StageState {
   words: Map<number, HTMLElement>;
   frenchWords: Map<number, HTMLElement>;
   made: string; // what the words were made from
+  size: string; // that the lines were drawn for
   translated: PageReading | null;
   model: StageModel | null;
   lines: StageLine[];
@@ -676,37 +579,17 @@ interface StageState {
   pointed: number | null; // the French word that is pointed at
 }
 
-interface MarkPlace {
-  part: string;
-  layer: number;
-  head: number;
-  heads: number; // of its layer
-}
-
-interface MarksModel {
-  reading: PageReading;
-  source: Pick<Source, "thumbnails">;
-  choice: HeadChoice;
-  query: number; // the English word that asks
-  nouns: number[];
-}
-
 interface SceneModel {
   words: { name: string; position: number }[];
   asking: { name: string; position: number } | null; // of these
+  explained: string | null; // the word that the explained line leads to
+  tried: string | null; // the word that it could lead to, in the reader's turn
   heads: number;
   note: Child;
   stage: StageModel;
   before: Run | null;
   after: Run | null;
-  marks: MarksModel;
-}
-
-interface HeadsHandlers {
-  choose(part: string, layer: number, head: number): void;
-  hover(part: string | null, layer?: number, head?: number): void;
-  arrange(order: string): void;
-  isExplained?: boolean; // whether what a head is stands above the grid
+  head: string; // what the head usually does, and what it does here
 }
 
 // -- The Steps view
@@ -1065,6 +948,20 @@ interface RunSource {
   row(choice: RunChoice, query: number): Promise<RunLine>;
   column?(choice: RunChoice, key: number): Promise<RunLine>;
   weights?(part: string, query: number, key: number): Promise<number[][]>; // layer, head, weight
+  reading?: PageReading; // of a sentence
+  notes?(): string[]; // what has to be said about the weights that were asked for last
+}
+
+// A picture of a sentence in place of its map.
+interface RunPicture {
+  root: HTMLElement;
+  show(model: {
+    source: Source;
+    reading: PageReading;
+    part: Part;
+    choice: RunChoice;
+    row: number;
+  }): Promise<void>;
 }
 
 interface EmbeddedRun {
@@ -1093,6 +990,7 @@ interface RunView {
   choice: RunChoice;
   texts: Record<SideName, RunText | null>;
   row: number | null; // the query that is chosen
+  also: number[]; // others beside it
   key: number | null; // what it is compared with, or the key that is chosen
   isColumn: boolean; // whether who looks at the key is shown
   line: RunLine | null;
@@ -1109,6 +1007,7 @@ interface RunView {
   searched: { text: RunText; whole: string; ends: Float64Array; at: number } | null;
   panes: Record<SideName, TextPane>;
   map: ReturnType<typeof import("./run/map_panel.js").mapPanel>;
+  pictures: ReturnType<typeof import("./run/ways.js").sentencePictures>;
   heads: ReturnType<typeof import("./run/heads_list.js").headsList>;
   list: ReturnType<typeof import("./run/row_list.js").rowList>;
   images: ReturnType<typeof import("./run/image_overlay.js").imageOverlay>;
@@ -1502,6 +1401,14 @@ interface StageView {
   change: ChangeKnobs;
 }
 
+// The middles of the words, the height at which lines end, and how they are drawn.
+type PlaceOfArcs = [
+  middles: number[],
+  y: number,
+  view: StageView,
+  options?: { id?: string; down?: boolean; most?: number },
+];
+
 interface LessonScene {
   knobs(facts: Facts): Knobs;
   draw(facts: Facts, view: StageView): StageScene;
@@ -1609,10 +1516,13 @@ interface SurveyReport {
 
 // -- A monitored training (view/page/routes/monitor.py)
 
-interface TrainingAlert extends HeadNumbers {
-  rule: string;
-  step: number;
-  text: string;
+interface TrainingAlert {
+  kind: string;
+  severity: "fault" | "danger" | "information";
+  first: number; // step
+  last: number | null; // while it is open
+  heads: number[]; // rows of the picture
+  line: string;
 }
 
 interface TrainingAbout {
@@ -1630,6 +1540,7 @@ interface TrainingAbout {
   losses: { steps: number[]; values: (number | null)[] };
   alerts: TrainingAlert[];
   damaged: number; // records that were left out
+  missing: number; // records that are no longer there: a file was cut
 }
 
 // One measure of all heads, (steps, heads).

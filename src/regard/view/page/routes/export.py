@@ -21,7 +21,7 @@ from regard.view.page.routes.map import run_of
 MAX_TRIED = 6  # as web/read/experiment.js keeps
 HIDDEN_STEP = -32768  # minus infinity, the score of a hidden key
 STATE_FIELDS = (
-    *("part", "layer", "head", "show", "as", "by", "least", "marks", "q", "k", "stage", "cell"),
+    *("part", "layer", "head", "show", "as", "least", "marks", "q", "row", "stage", "cell"),
 )
 
 
@@ -95,7 +95,7 @@ def _numbers(fields: Fields, shape: tuple[int, int]) -> Any:
         content = base64.b64decode(text_field(fields, "steps"), validate=True)
         steps = np.frombuffer(content, np.uint8 if sqrt else "<i2")
         most = float(fields.get("most", 1.0))
-    except (binascii.Error, TypeError, ValueError):
+    except (binascii.Error, OverflowError, TypeError, ValueError):
         steps, most = np.zeros(0, np.uint8), 1.0
     if len(steps) != shape[0] * shape[1] or not len(steps) or not 0 < most < np.inf:
         raise ArgumentError("steps must hold one number for each cell of the figure.")

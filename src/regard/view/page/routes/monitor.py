@@ -59,10 +59,6 @@ def training_about(history: History) -> dict[str, Any]:
     """Layers, measures, losses and alerts of a training."""
     about, at = history.about, evenly(len(history.all_steps), MAX_LOSSES)
     layers = [{"part": x.part, "layer": x.layer, "heads": x.heads} for x in about.layers]
-    alerts = [
-        {name: alert[name] for name in ("rule", "step", "part", "layer", "head", "text")}
-        for alert in history.alerts
-    ]
     return {
         "name": history.folder,
         "layers": layers,
@@ -79,6 +75,13 @@ def training_about(history: History) -> dict[str, Any]:
             "steps": history.all_steps[at].tolist(),
             "values": finite_or_none(history.losses[at]),
         },
-        "alerts": alerts,
+        "alerts": [_event(alert) for alert in history.alerts],
         "damaged": history.damaged,
+        "missing": history.missing,
     }
+
+
+def _event(event: dict[str, Any]) -> dict[str, Any]:
+    """One line of the page: its steps, and its heads as rows of the picture."""
+    names = ("severity", "first", "last", "heads", "line")
+    return {"kind": event["rule"], **{name: event[name] for name in names}}

@@ -71,6 +71,10 @@ export async function showLearn(root, state, source) {
   const listening = listen(course, printed);
   state.follow(() => followAddress(course));
   describeExport(() => sceneFigure(course));
+  drawContents(course);
+  // Letters that come after the first words would move them.
+  const fonts = ['1rem "Source Serif 4"', 'italic 1rem "Source Serif 4"', '1rem "Source Sans 3"'];
+  await Promise.all(fonts.map((font) => document.fonts.load(font))).catch(() => []);
   await showScene(course, sceneInAddress(state), false);
   loadRest(course);
   return () => {
@@ -437,7 +441,7 @@ function turns(course, { number }) {
     "div",
     { class: "turns" },
     button(number - 1, "← Back", ""),
-    button(number + 1, "Next →", "primary"),
+    button(number + 1, "Next →", "next"),
   );
 }
 

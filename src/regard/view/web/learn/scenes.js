@@ -34,7 +34,11 @@ export const SCENES = {
         asking: view.knobs.row,
         pick: view.answered ? (at) => view.change({ row: at }) : undefined,
       });
-      if (!view.answered) return { marks, caption: "The line from It is still hidden." };
+      if (!view.answered)
+        return {
+          marks: [...marks, ...possibleMarks(facts.words, view.knobs.row, middles, y - size, view)],
+          caption: "It could look at any of these words. Where does its thick line go?",
+        };
       return {
         marks: [...marks, ...arcMarks(facts.words, row, view.knobs.row, middles, y - size, view)],
         caption: `${facts.words[view.knobs.row]} looks at ${rankedShares(facts.words, row)}.`,
@@ -167,6 +171,16 @@ function frenchMarks(french, view, down, former = french) {
   });
 }
 
+// A thin line to every word, while it is asked which of them is the thick one; each becomes the
+// line of the answer.
+/** @type {(words: string[], from: number, ...place: PlaceOfArcs) => StageMark[]} */
+function possibleMarks(words, from, ...place) {
+  const even = words.map((word, at) => (at === from || /^\W/.test(word) ? 0 : LEAST_DRAWN));
+  return arcMarks(words, even, from, ...place)
+    .filter(({ tag }) => tag === "path")
+    .map((mark) => ({ ...mark, class: "stage-arc possible" }));
+}
+
 // Lines from one word to those it looks at, as thick as their shares; `down` draws them below.
 /**
  * @param {string[]} words
@@ -241,8 +255,14 @@ function headsPicture(facts, view) {
   const label = `layer ${layer}, head ${head}`;
   if (!view.answered)
     return {
-      marks: [...drawn, nameMark("below", view, view.height * 0.8, `${label}: ?`)],
-      caption: "One head above, another to come below.",
+      marks: [
+        ...drawn,
+        ...possibleMarks(words, position, middles, y + size * 0.5, view, {
+          ...{ id: "low", down: true, most: view.height * 0.24 },
+        }),
+        nameMark("below", view, view.height * 0.84, `${label}: ?`),
+      ],
+      caption: "One head above; below, where the other one could look.",
     };
   const strip = headStrip(facts, view);
   const below = rows[layer][head];

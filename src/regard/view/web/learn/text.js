@@ -42,7 +42,7 @@ function writtenValue(value, form) {
 
 /** @param {number} value */
 function powerOfTen(value) {
-  const [digits, exponent] = value.toExponential(1).split("e");
+  const [written, exponent] = value.toExponential(1).split("e");
   const raised = [...exponent.replace(/^\+/, "")].map((one) => RAISED[Number(one)] || "⁻");
-  return `${digits} × 10${raised.join("")}`;
+  return `${written} × 10${raised.join("")}`;
 }

@@ -1,6 +1,7 @@
 // Copy link: the address of what is shown. The whole state is in its fragment, which a browser does
 // not send: a host learns no sentence.
 
+import { carriedField } from "./carried.js";
 import { element, replace } from "./dom.js";
 
 const SAID_MS = 2000;
@@ -20,7 +21,8 @@ export function copyLink(state, source) {
     : "Copy the address of what is shown";
   const button = element("button", { type: "button", class: "quiet", title }, "Copy link");
   button.addEventListener("click", async () => {
-    const address = sharedAddress(state, source);
+    const seen = await carriedField(state, source);
+    const address = sharedAddress(state, source) + (seen && `&seen=${seen}`);
     try {
       await navigator.clipboard.writeText(address);
       replace(button, "Copied");

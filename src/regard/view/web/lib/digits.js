@@ -59,6 +59,13 @@ export function signedNumber(value, digits) {
   return withMinus(operandNumber(value, digits));
 }
 
+// A number as people write it: its digits, and the power of ten that multiplies them ("" for none).
+/** @param {number} value @param {number} digits @returns {[string, string]} */
+export function powerParts(value, digits) {
+  const [written, exponent = ""] = writeNumber(value, digits).split("e");
+  return [withMinus(written), exponent && withMinus(String(Number(exponent)))];
+}
+
 // Every digit that there is, as Python writes it.
 /** @param {number} value */
 export function exactNumber(value) {

@@ -48,10 +48,29 @@ export function mathElement(tag, attributes, ...children) {
   return made;
 }
 
+// New children in place of the old ones. What had the focus has it again afterwards: the element
+// of the same kind at the same place, where there is one.
 /** @template {Element} T @param {T} parent @param {Child[]} children @returns {T} */
 export function replace(parent, ...children) {
+  const { activeElement: focused } = /** @type {Document | ShadowRoot} */ (parent.getRootNode());
+  const path = focused && parent.contains(focused) ? pathTo(parent, focused) : [];
   parent.replaceChildren(...flat(children));
+  if (!path.length || !(focused instanceof HTMLElement)) return parent;
+  /** @type {Element | undefined} */
+  let now = parent;
+  for (const at of path) now = now?.children[at];
+  if (focused.isConnected) now = focused; // it was put in again, which takes the focus from it
+  if (now instanceof HTMLElement && now.tagName === focused.tagName)
+    now.focus({ preventScroll: true });
   return parent;
+}
+
+// The way down from an element to a descendant: which child at each step.
+/** @param {Element} from @param {Element} to @returns {number[]} */
+function pathTo(from, to) {
+  const above = to.parentElement;
+  if (to === from || !above) return [];
+  return [...pathTo(from, above), [...above.children].indexOf(to)];
 }
 
 /**

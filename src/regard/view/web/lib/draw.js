@@ -15,14 +15,19 @@ export function colours() {
 }
 
 function readPalette() {
-  const style = getComputedStyle(document.documentElement);
+  // A colour that depends on light and dark is known where it is used alone.
+  const probe = element("span", { hidden: true });
+  document.body.append(probe);
   /** @param {string} name */
-  const named = (name) => style.getPropertyValue(`--${name}`).trim();
+  const named = (name) => {
+    probe.style.setProperty("color", `var(--${name})`);
+    return getComputedStyle(probe).color;
+  };
   const stops = [0, 1, 2, 3, 4, 5].map((step) => channels(named(`scale-${step}`)));
   const rgb = Array.from({ length: SCALE_STEPS }, (_, step) =>
     blended(stops, step / (SCALE_STEPS - 1)),
   );
-  return {
+  const made = {
     paper: named("paper"),
     raised: named("raised"),
     ink: named("ink"),
@@ -41,6 +46,8 @@ function readPalette() {
     rgba: Uint32Array.from(rgb, ([r, g, b]) => ((255 << 24) | (b << 16) | (g << 8) | r) >>> 0),
     dark: channels(named("paper"))[0] < 128,
   };
+  probe.remove();
+  return made;
 }
 
 // The colour of a weight from 0 to 1; the root lets small weights be seen.
@@ -153,10 +160,10 @@ export function heatPixels(canvas, rows, columns, weightAt) {
   return canvas;
 }
 
-/** @param {string} hex */
-function channels(hex) {
-  const digits = hex.replace("#", "");
-  return [0, 2, 4].map((at) => parseInt(digits.slice(at, at + 2), 16) || 0);
+/** @param {string} colour as a browser writes it @returns {Rgb} */
+function channels(colour) {
+  const [r, g, b] = (colour.match(/[\d.]+/g) ?? []).map(Number);
+  return [r, g, b];
 }
 
 /** @param {Rgb[]} stops @param {number} share */

@@ -1,5 +1,5 @@
-// A monitored training: a measure of every head over the steps as a picture, the loss beside it,
-// alerts marked, and the curve of the head that is chosen.
+// A monitored training: what happened, one line an event; a measure of every head over the steps as
+// a picture, events framed, the loss above it; and the curve of the head that is chosen.
 
 import { readNumbers } from "../lib/api.js";
 import { announce, element, labelled, pageElement, problem, replace } from "../lib/dom.js";
@@ -26,14 +26,6 @@ export async function showTraining(root, state, source) {
     head: element("section", { class: "training-head", "aria-live": "polite" }),
     alerts: element("section", { class: "training-alerts" }),
   };
-  root.append(
-    slots.about,
-    slots.controls,
-    element("div", { class: "training-wide" }, slots.loss, picture, slots.steps),
-    slots.scale,
-    slots.head,
-    slots.alerts,
-  );
   const name = () => {
     const asked = state.get("measure", "score");
     return Object.hasOwn(about.measures, asked) ? asked : Object.keys(about.measures)[0];
@@ -41,10 +33,7 @@ export async function showTraining(root, state, source) {
   const heads = () => about.layers.flatMap((layer) => headsOf(layer));
   const chosen = () =>
     Math.max(0, Math.min(heads().length - 1, state.number("head", mostAlerted())));
-  const mostAlerted = () => {
-    const first = about.alerts[0];
-    return first ? heads().findIndex((head) => isSame(head, first)) : 0;
-  };
+  const mostAlerted = () => about.alerts.find((alert) => alert.heads.length)?.heads[0] ?? 0;
 
   async function load() {
     const response = await source.ask("/api/monitor/measure", { measure: name() });
@@ -62,9 +51,7 @@ export async function showTraining(root, state, source) {
     replace(slots.loss, lossPicture(about, measure.steps, LABEL_WIDTH, pictureWidth(root)));
     replace(slots.steps, stepPicture(measure.steps, LABEL_WIDTH, pictureWidth(root)));
     drawHead(slots.head, about, measure, heads()[chosen()], chosen());
-    drawAlerts(slots.alerts, about, (alert) =>
-      choose(heads().findIndex((head) => isSame(head, alert))),
-    );
+    drawEvents(slots.alerts, about, heads(), choose);
     announce(`${headTitle(heads()[chosen()])}, ${measure.name}.`);
   }
 
@@ -79,11 +66,7 @@ export async function showTraining(root, state, source) {
       "select",
       { id: "training-measure", on: { change: () => state.set({ measure: select.value }) } },
       Object.keys(about.measures).map((one) =>
-        element(
-          "option",
-          { value: one, selected: one === name() },
-          `${one}: ${about.measures[one]}`,
-        ),
+        element("option", { value: one, selected: one === name() }, one.replaceAll("_", " ")),
       ),
     );
     /** @type {HTMLSelectElement} */
@@ -131,6 +114,13 @@ export async function showTraining(root, state, source) {
   window.addEventListener("colours", draw);
   replace(pageElement("export"));
   await load();
+  root.append(
+    slots.about,
+    slots.alerts,
+    slots.controls,
+    element("div", null, slots.loss, picture, slots.steps),
+    element("div", { class: "training-below" }, slots.head, slots.scale),
+  );
   draw();
   return () => {
     clearInterval(timer);
@@ -144,11 +134,6 @@ function headsOf({ part, layer, heads }) {
   return Array.from({ length: heads }, (_, head) => ({ part, layer, head }));
 }
 
-/** @param {HeadNumbers} one @param {HeadNumbers} other */
-function isSame(one, other) {
-  return one.part === other.part && one.layer === other.layer && one.head === other.head;
-}
-
 /** @param {HeadNumbers} head */
 function headTitle({ part, layer, head }) {
   return `${part} layer ${layer}, head ${head}`;
@@ -156,7 +141,7 @@ function headTitle({ part, layer, head }) {
 
 /** @param {HTMLElement} root */
 function pictureWidth(root) {
-  return Math.max(240, Math.min(1100, root.clientWidth) - LABEL_WIDTH);
+  return Math.max(160, root.clientWidth - LABEL_WIDTH);
 }
 
 /** @param {TrainingAbout} about */
@@ -197,13 +182,14 @@ function drawAbout(slot, about) {
   const what = about.probe ? "observations of a fixed batch" : "observations";
   replace(
     slot,
-    element("h1", null, about.name),
+    element("h1", { title: about.name }, about.name.split(/[\\/]/).at(-1)),
     element(
       "p",
       { class: "quiet" },
       `${about.layers.length} layers, ${about.observations} ${what}${left}, one every ` +
         `${about.every} steps${rows}; last step ${about.last ?? "–"}.` +
-        (about.damaged ? ` Left out: ${about.damaged} damaged records.` : ""),
+        (about.damaged ? ` Left out: ${about.damaged} damaged records.` : "") +
+        (about.missing ? ` Missing: at least ${about.missing} records; a file was cut.` : ""),
     ),
   );
 }
@@ -245,14 +231,19 @@ function drawMeasure(canvas, about, measure, chosen, width) {
     context.fillRect(0, top * row, LABEL_WIDTH + width, 1);
     top += layer.heads;
   }
-  const rows = about.layers.flatMap((layer) => headsOf(layer));
-  context.fillStyle = accent;
-  for (const alert of about.alerts) {
-    const head = rows.findIndex((one) => isSame(one, alert));
-    const x = LABEL_WIDTH + (stepPlace(alert.step, measure.steps) + 0.5) * across;
-    context.beginPath();
-    context.arc(x, (head + 0.5) * row, Math.max(2.5, row / 3), 0, 2 * Math.PI);
-    context.fill();
+  context.fillStyle = context.strokeStyle = accent;
+  context.lineWidth = 1;
+  for (const { first, last, heads } of about.alerts) {
+    if (!heads.length) continue;
+    const [from, to] = [first, last ?? first].map((step) => stepPlace(step, measure.steps));
+    const [left, wide] = [LABEL_WIDTH + from * across, (to - from + 1) * across];
+    const [top, bottom] = [Math.min(...heads) * row, (Math.max(...heads) + 1) * row];
+    context.strokeRect(left, top + 0.5, wide, bottom - top - 1);
+    for (const head of heads) {
+      context.beginPath();
+      context.arc(left + across / 2, (head + 0.5) * row, Math.max(2, row / 5), 0, 2 * Math.PI);
+      context.fill();
+    }
   }
   context.strokeStyle = accent;
   context.lineWidth = 2;
@@ -275,7 +266,8 @@ function scaleText(about, measure, [low, high]) {
       "span",
       { class: "quiet" },
       ` Rows are heads, columns observations; from ${low.toPrecision(3)} (light) to ` +
-        `${high.toPrecision(3)} (dark). Dots are alerts; click a row for its curve.`,
+        `${high.toPrecision(3)} (dark). A frame is an event, a dot a head in it; click a row for ` +
+        "its curve.",
     ),
   ];
 }
@@ -290,45 +282,63 @@ function scaleText(about, measure, [low, high]) {
 function drawHead(slot, about, measure, head, index) {
   const values = measure.steps.map((_, at) => measure.values[at * measure.heads + index]);
   const limit = measure.name === "score" || measure.name === "bound" ? about.threshold : null;
-  const alerts = about.alerts.filter((alert) => isSame(alert, head));
+  const alerts = about.alerts.filter((alert) => alert.heads.includes(index));
   replace(
     slot,
     element("h2", null, `${headTitle(head)}: ${measure.name}`),
     curvePicture(measure.steps, values, {
       limit,
-      marks: alerts.map((alert) => alert.step),
+      marks: alerts.map((alert) => alert.first),
       name: measure.name,
     }),
   );
 }
 
+// One line an event, with its heads behind it; what is unfolded stays while a training is followed.
 /**
  * @param {HTMLElement} slot
  * @param {TrainingAbout} about
- * @param {(alert: TrainingAlert) => void} choose
+ * @param {HeadNumbers[]} heads
+ * @param {(head: number) => void} choose
  */
-function drawAlerts(slot, about, choose) {
-  const items = about.alerts.map((alert) =>
+function drawEvents(slot, about, heads, choose) {
+  const open = new Set(
+    [...slot.querySelectorAll("details[open]")].map((one) => one.getAttribute("data-first")),
+  );
+  /** @param {string} text @param {number | undefined} head */
+  const link = (text, head) =>
+    element(
+      "button",
+      { type: "button", class: "link", on: { click: () => head !== undefined && choose(head) } },
+      text,
+    );
+  const items = about.alerts.map(({ first, severity, line, heads: rows }) =>
     element(
       "li",
-      null,
-      element(
-        "button",
-        { type: "button", class: "link", on: { click: () => choose(alert) } },
-        alert.text,
-      ),
+      { class: severity },
+      link(line, rows[0]),
+      rows.length > 1 &&
+        element(
+          "details",
+          { "data-first": first, open: open.has(String(first)) },
+          element("summary", { class: "small quiet" }, `${rows.length} heads`),
+          element(
+            "p",
+            { class: "training-heads small" },
+            rows.map((row) => link(`${heads[row].layer}.${heads[row].head}`, row)),
+          ),
+        ),
     ),
   );
   replace(
     slot,
-    element("h2", null, items.length ? "Alerts" : "No alerts"),
     items.length
       ? element("ol", { class: "training-list" }, items)
       : element(
           "p",
           { class: "quiet" },
-          "Heads are listed here whose scores grow too large, whose entropy collapses, that " +
-            "write nothing, or where NaN or infinity appears first.",
+          "Faults are listed here: NaN or infinity, scores that are too large or change at " +
+            "once, attention that collapses, heads that write nothing, settings that change.",
         ),
   );
 }

@@ -15,7 +15,7 @@ import {
 } from "../lib/dom.js";
 import { largestSize, signedColour } from "../lib/draw.js";
 import { writeChanges } from "./experiment.js";
-import { walkHeads } from "./heads_grid.js";
+import { walkHeads } from "../lib/heads.js";
 import { choiceName } from "./sentences.js";
 
 const CONCURRENT_LAYERS = 2; // layers that are asked for at a time: as many as the server works on
@@ -66,8 +66,7 @@ export function drawEffects(view) {
   }
   for (const { part, layer, head, button } of drawnFrom.effectCells || []) {
     const now = shown?.choice;
-    const isCurrent =
-      now && now.show === "head" && part === now.part && layer === now.layer && head === now.head;
+    const isCurrent = now && part === now.part && layer === now.layer && head === now.head;
     if (isCurrent) button.setAttribute("aria-current", "true");
     else button.removeAttribute("aria-current");
   }
@@ -397,7 +396,7 @@ export function correlation(one, other) {
 /** @param {ReadView} view @param {HeadPlace} place */
 function switchOff({ state, elements }, { part, layer, head }) {
   const changes = writeChanges([{ change: "ablate", part, layer, head }]);
-  state.set({ changes, part, layer, head, show: null, q: null, k: null }, true);
+  state.set({ changes, part, layer, head, q: null }, true);
   goTo(elements.scene.root);
 }
 

@@ -22,8 +22,8 @@ export const EXAMPLES = [
 // Of every view, as of the command.
 export const FIRST_SENTENCE = sentenceWith(EXAMPLES[0], 0);
 
-// Two of one kind, so that a head can hesitate: what softmax does is seen here.
-export const OPEN_SENTENCE = "The cat chased the mouse. It was fast.";
+// Two of one kind, so that a head can hesitate; the sentence of the course.
+export const OPEN_SENTENCE = "The cat saw the mouse. It was slow.";
 
 /** @param {string} start @param {Record<string, string>} meant each ending, and what is meant */
 function example(start, meant) {

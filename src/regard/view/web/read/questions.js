@@ -19,22 +19,18 @@ const ADJECTIVES = new Set(
   ).split(" "),
 );
 
-const EARLIER_WORDS = 4; // of an earlier sentence, on a button
-
-// The link that questions are about: the chosen word, the key that it looks at most (or the chosen
-// one), and a rival; null where several words, an average or pieces of words are shown.
+// The link that questions are about: the chosen word, the key that it looks at most, and a rival;
+// null where no word or several are chosen.
 /** @param {State} state @param {Shown} shown @returns {Link | null} */
 export function questionedLink(state, shown) {
-  const { grid, choice } = shown;
-  if (grid.hidden || choice.show !== "head" || state.get("by", "words") !== "words") return null;
-  const { queries, keys } = pinnedWords(state, shown);
-  if (queries.length !== 1 || keys.length > 1) return null;
-  const row = grid.weights.subarray(queries[0] * grid.columns, (queries[0] + 1) * grid.columns);
-  const [best] = largest(row, 1);
-  const key = keys.length ? keys[0] : best;
+  const { grid } = shown;
+  const { queries } = pinnedWords(state, shown);
+  if (queries.length !== 1) return null;
+  const [query] = queries;
+  const row = grid.weights.subarray(query * grid.columns, (query + 1) * grid.columns);
+  const [key] = largest(row, 1);
   if (key === undefined) return null;
-  const rival = keys.length && key !== best ? key : rivalNoun(grid.keys, row, [key, queries[0]]);
-  return { query: queries[0], key, rival, weight: row[key] };
+  return { query, key, rival: rivalNoun(grid.keys, row, [key, query]), weight: row[key] };
 }
 
 // The noun that could have been meant: of the words after a determiner, adjectives apart, the one
@@ -72,50 +68,31 @@ export function twoNouns(reading, link) {
 
 /** @param {ReadView} view */
 export function drawQuestions(view) {
-  const { state, source, data, selection, elements } = view;
-  const { shown, base, earlier } = data;
+  const { state, source, data, elements } = view;
+  const { shown, base } = data;
   if (!shown) return;
   const { reading, part, choice } = shown;
-  const link = selection.peek ? null : questionedLink(state, shown);
+  const link = questionedLink(state, shown);
+  // The translation that is known may be of the sentence before.
+  const alignment = base && base.sentence === reading.sentence ? base.alignment : null;
   const { live } = source;
-  const known = base?.alignment ? base.sentence : "";
-  const open = ["why", "effects", "changes", "beside"].map((field) => state.get(field));
-  const request = JSON.stringify([
-    ...[link, choice, part.name, live, reading.sentence, known, earlier],
-    ...open,
-  ]);
-  if (elements.drawnFrom.questions === request || (selection.peek && live)) return;
+  const open = ["why", "effects", "changes"].map((field) => state.get(field));
+  const request = JSON.stringify([link, choice, live, reading.sentence, !alignment, ...open]);
+  if (elements.drawnFrom.questions === request) return;
   elements.drawnFrom.questions = request;
   elements.questions.hidden = !live && !part.steps;
-  const [first, further] = link ? buttonsFor(view, shown, link, live) : [[], []];
-  replace(elements.questions, first);
-  replace(elements.furtherQuestions, further);
-}
-
-/**
- * @param {ReadView} view
- * @param {Shown} shown
- * @param {Link} link
- * @param {boolean} live
- * @returns {Child[][]}
- */
-function buttonsFor(view, shown, link, live) {
-  const { data } = view;
-  const { part, reading } = shown;
-  // The translation that is known may be of the sentence before.
-  const { base, earlier } = data;
-  const alignment = base && base.sentence === reading.sentence ? base.alignment : null;
-  return [
-    [
-      part.steps && whyButton(view, shown, link),
-      live && redirectButton(view, shown, link),
-      live && ablateButton(view, shown),
-    ],
-    [
-      live && alignment && effectsButton(view, alignment, wordToExplain(alignment, part, link)),
-      live && earlier && earlierButton(view, earlier, reading.sentence),
-    ],
-  ];
+  replace(
+    elements.questions,
+    link && part.steps && whyButton(view, shown, link),
+    link && live && redirectButton(view, shown, link),
+    link && live && ablateButton(view, shown),
+  );
+  elements.scene.drawEffectsLink(
+    link &&
+      live &&
+      alignment &&
+      effectsButton(view, alignment, wordToExplain(alignment, part, link)),
+  );
 }
 
 // What a button does, and beneath it what to watch for.
@@ -151,7 +128,10 @@ function redirectButton({ state }, { part, choice }, link) {
   return sceneButton(
     prose(`Make ${asWord(asks)} look at ${asWord(rival)}`),
     "and watch the French",
-    () => state.set({ changes: writeChanges([...others, change]), q: link.query, k: null }, true),
+    () => {
+      const changes = writeChanges([...others, change]);
+      state.set({ changes, part: name, layer, head, q: link.query }, true);
+    },
     false,
   );
 }
@@ -171,50 +151,8 @@ function ablateButton({ state }, { choice: { part, layer, head } }) {
   );
 }
 
-// The sentence to compare with: of one that is typed the one that it was made from, not what stood
-// there between two keys.
-/** @param {ReadView} view @param {string} sentence */
-export function rememberEarlier({ data, selection }, sentence) {
-  const earlier = isTyping() ? selection.typedOver : data.sentence;
-  data.earlier = earlier === sentence ? null : earlier;
-}
-
 export function isTyping() {
   return document.activeElement !== null && document.activeElement.id === "sentence";
-}
-
-// The sentence that stood here before: what changed with the words?
-/** @param {ReadView} view @param {string} earlier @param {string} sentence */
-function earlierButton({ state, selection, elements }, earlier, sentence) {
-  const beside = `sentence.${earlier}`;
-  const isOpen = state.get("beside") === beside;
-  const label = [prose(`Beside ${asWord(differingEnd(earlier, sentence))}`)];
-  return element(
-    "button",
-    {
-      type: "button",
-      class: "button",
-      title: earlier,
-      "aria-expanded": String(isOpen),
-      on: {
-        click() {
-          selection.scrollTarget = isOpen ? null : elements.beside.root;
-          state.set({ beside: isOpen ? null : beside }, true);
-        },
-      },
-    },
-    ...label,
-    element("small", null, " compare"),
-  );
-}
-
-// Of a sentence the words from the first that differs, or its first words.
-/** @param {string} sentence @param {string} other */
-function differingEnd(sentence, other) {
-  const [words, others] = [sentence.split(" "), other.split(" ")];
-  const at = words.findIndex((word, n) => word !== others[n]);
-  const shown = words.slice(Math.max(0, at), Math.max(0, at) + EARLIER_WORDS);
-  return `${at > 0 ? "… " : ""}${shown.join(" ")}${at + EARLIER_WORDS < words.length ? " …" : ""}`;
 }
 
 // Every head switched off in turn: which of them decide the word that this one became?
@@ -228,7 +166,7 @@ function effectsButton({ state, elements }, alignment, of) {
     "button",
     {
       type: "button",
-      class: "button",
+      class: "link",
       "aria-expanded": String(isOpen),
       on: {
         click() {
@@ -238,23 +176,20 @@ function effectsButton({ state, elements }, alignment, of) {
       },
     },
     prose(`Which heads decide ${asWord(word)}?`),
-    element("small", null, " effects"),
   );
 }
 
 /** @param {ReadView} view @param {Shown} shown @param {Link} link */
-function whyButton({ state, selection, elements }, { part }, link) {
-  const isOpen = state.get("why") === "yes";
+function whyButton({ state, elements }, { part }, link) {
   return element(
     "button",
     {
       type: "button",
       class: "button primary",
-      "aria-expanded": String(isOpen),
       on: {
         click() {
-          selection.scrollTarget = isOpen ? null : elements.why;
-          state.set({ why: isOpen ? null : "yes" });
+          elements.why.play();
+          state.set({ why: "scores", changes: null }, true);
         },
       },
     },

@@ -1,17 +1,13 @@
-// The Read view: a sentence as a picture, its translation, and what every head looked at; below it,
-// more ways to look.
+// The Look view: a question about a word, the sentence as the picture, its translation, and what
+// was tried on it. Every head of the sentence is in the Map.
 //
-// Fields of the address: sentence, more (yes, no: whether more ways to look are unfolded), part,
-// layer, head, show (head, layer, all, rollout), as (lines, map, flow, space), by (words, tokens),
-// least (threshold in percent), marks (shown, hidden), q and k (chosen positions, "1-3.7"; "-" is
-// none), step (token_steps.js), order (of the heads: layer, role), changes (experiment.js), effects
-// and against (effect_grid.js), beside (what is compared, beside.js), why (whether the sum behind a
-// weight is unfolded) and because (why_weight.js).
+// Fields of the address: sentence, part, layer, head, q (the word that looks), changes
+// (experiment.js), effects and against (effect_grid.js), why and guess (why.js), because
+// (why_numbers.js).
 
 import {
   announce,
   element,
-  goTo,
   isAborted,
   isCalm,
   problem,
@@ -23,18 +19,14 @@ import { describeExport, FIGURE_AXES } from "../lib/export.js";
 import { sendSelection } from "../lib/host_frame.js";
 import { FEEDBACK_MS, MEANING_MS } from "../lib/motion.js";
 import { touches } from "../lib/state.js";
-import { besidePicture } from "./beside.js";
 import {
-  carriedPosition,
   carryWords,
   currentChoice,
-  refusedFields,
-  handlersFor,
   isHighlight,
   pinnedWords,
+  refusedFields,
   rememberWords,
 } from "./choice.js";
-import { drawControls, drawNotes } from "./controls.js";
 import { drawEffects } from "./effect_grid.js";
 import { EXAMPLES, FIRST_SENTENCE, sentenceWith } from "./examples.js";
 import {
@@ -47,35 +39,21 @@ import {
   withoutChange,
   writeChanges,
 } from "./experiment.js";
-import { flowPicture, hasFlow } from "./flow.js";
-import { headsGrid } from "./heads_grid.js";
-import { heatPicture } from "./heatmap.js";
-import { linesPicture } from "./lines.js";
-import { drawQuestions, isTyping, rememberEarlier } from "./questions.js";
+import { drawQuestions, isTyping } from "./questions.js";
 import { firstScene } from "./scene.js";
 import { sceneModel } from "./scene_model.js";
 import { choiceName, highlightSentence, weightSentence } from "./sentences.js";
-import { hasSpace, spacePicture } from "./space.js";
-import { tokenSteps, writtenUntil } from "./token_steps.js";
-import { buildGrid, readPositions, weightsTable, writePositions } from "./weights.js";
-import { drawWhy } from "./why_weight.js";
+import { wordGrid } from "./weights.js";
+import { readWhy, whyPanel, whyStep } from "./why.js";
 
-const TABLE_FIELDS = [
-  ...["sentence", "part", "layer", "head", "show"],
-  ...["as", "by", "marks", "least", "order", "step"],
-];
-const PINNED_FIELDS = ["q", "k", "why", "beside", "effects", "against"];
-// What can be seen in the lower part alone: an address that asks for it unfolds it.
-const MORE_FIELDS = ["show", "as", "by", "least", "marks", "beside", "step", "order", "effects"];
+const HEAD_FIELDS = ["part", "layer", "head"];
+const WORD_FIELDS = ["q", "why", "guess", "effects", "against"];
 
 /** @param {HTMLElement} root @param {State} state @param {Source} source */
 export async function showRead(root, state, source) {
   const view = createReadView(root, state, source);
   const { data, elements } = view;
-  const recolour = () => {
-    elements.heads.repaint(source);
-    redraw(view);
-  };
+  const recolour = () => redraw(view);
   window.addEventListener("colours", recolour);
   const playing = playOnce(view);
   state.follow((changed) => follow(view, changed));
@@ -85,28 +63,22 @@ export async function showRead(root, state, source) {
     playing();
     data.turn += 1;
     window.removeEventListener("colours", recolour);
-    const { beside, heads, pictures, scene } = elements;
-    for (const part of [...Object.values(pictures), beside, heads, scene]) part.close();
+    elements.scene.close();
+    elements.why.close();
     data.pending?.abort();
   };
 }
 
-// Words that are pinned change the picture and what is said about it; all else may change the
-// table.
 /** @param {ReadView} view @param {Set<string>} changed */
 function follow(view, changed) {
-  const { state, data, elements } = view;
+  const { state, data } = view;
   const sentence = state.get("sentence", FIRST_SENTENCE);
-  elements.more.open = isMoreOpen(view);
   data.refused = "";
   if (sentence !== data.sentence) readSentence(view);
   else if (changed.has("changes") && data.base) runChanges(view, data.base, ++data.turn);
-  else if (touches(changed, TABLE_FIELDS) && data.reading) chooseTable(view, data.reading);
-  else if (touches(changed, PINNED_FIELDS) && data.shown) {
-    if (changed.has("beside")) drawControls(view, data.shown);
-    else drawNotes(view, data.shown);
-    redraw(view);
-  }
+  else if (touches(changed, HEAD_FIELDS) && data.reading) chooseTable(view, data.reading);
+  else if (touches(changed, WORD_FIELDS) && data.shown)
+    redraw(view, changed.has("why") ? MEANING_MS : FEEDBACK_MS);
 }
 
 // The view's data, selection and elements, and what the elements call.
@@ -117,182 +89,108 @@ function createReadView(root, state, source) {
     turn: 0,
     pending: null,
     sentence: null,
-    earlier: null,
     reading: null,
     base: null,
     experiment: null,
     requested: "",
     shown: null,
-    pointed: null,
     nouns: null,
+    why: null,
     tried: embeddedTried(source),
   };
   /** @type {ReadSelection} */
   const selection = {
     chosen: { queries: [], keys: [] },
     hovered: null,
-    anchor: null,
-    peek: null,
-    peekTimer: 0,
+    pointed: null,
     remembered: null,
-    typedOver: null,
-    scrollTarget: null,
   };
   /** @type {Omit<ReadView, "elements">} */
   const parts = { state, source, data, selection };
   const view = /** @type {ReadView} */ (parts);
   view.elements = createElements(root, view); // their listeners take the view
-  view.elements.more.open = isMoreOpen(view);
   return view;
 }
 
 /** @param {HTMLElement} root @param {ReadView} view @returns {ReadElements} */
 function createElements(root, view) {
-  const { state, source, data, selection } = view;
-  /** @param {"p" | "div" | "h2"} tag @param {string} name @returns {HTMLElement} */
-  const part = (tag, name) => element(tag, { class: name });
+  const { state, source, data } = view;
   /** @param {string} name @param {string} label */
-  const card = (name, label) =>
-    element("section", { class: `${name} card`, "aria-label": label, hidden: true });
-  const handlers = handlersFor(view, () => drawChosen(view));
-  const lines = linesPicture(handlers);
-  const tableBox = part("div", "wide");
-  const title = part("h2", "title");
-  const picture = part("div", "picture");
-  const beside = besidePicture(handlers);
-  const first = element("div", { class: "first" }, title, picture);
+  const section = (name, label) =>
+    element("section", { class: name, "aria-label": label, hidden: true });
   const scene = firstScene(state, source, {
     point: (position) => hoverWord(view, position),
     source: (positions) => lightEnglish(view, positions),
     strike: (position) => strikeWord(view, position),
     look: (position) => redirectTo(view, position),
     soon: (sentence) => source.live && source.reading(sentence, {}).catch(() => {}),
-    typing: () => {
-      selection.typedOver = data.sentence;
-    },
     leave: () => rememberWords(view),
     stale: () => root.classList.add("stale"),
     empty: (isEmpty) => root.classList.toggle("empty", isEmpty),
+    others: () => showInMap(view),
     again: () => {
       if (data.reading) present(view, data.turn, data.reading);
     },
-    ...headHandlers(view),
   });
-  /** @type {ReadElements} */
   const elements = {
     root,
     scene,
-    statement: part("p", "statement"),
     questions: scene.questions,
-    furtherQuestions: part("div", "questions further"),
-    tried: element("section", { class: "tried", "aria-label": "What you tried", hidden: true }),
-    steps: tokenSteps(state),
-    why: card("why-weight", "Why this weight"),
-    effects: card("effects", "Effects of heads"),
-    controls: part("div", "controls"),
-    title,
-    picture,
-    lines,
-    pictures: {
-      lines,
-      map: heatPicture(handlers),
-      flow: flowPicture(handlers),
-      space: spacePicture(handlers),
-    },
-    beside,
-    frame: element("div", { class: "shown" }, first, beside.root),
-    notes: part("div", "notes small quiet"),
-    table: element(
-      "details",
-      { class: "as-table", on: { toggle: () => drawReadTable(view) } },
-      element("summary", null, "As a table"),
-      tableBox,
-    ),
-    tableBox,
-    heads: headsGrid({
-      ...headHandlers(view),
-      arrange: (order) => state.set({ order: order === "layer" ? null : order }),
-    }),
-    more: element("details", { class: "more" }),
+    tried: section("tried", "What you tried"),
+    why: whyPanel(view),
+    effects: section("effects card", "Effects of heads"),
+    notes: element("div", { class: "notes small quiet" }),
     drawnFrom: {},
   };
-  const { statement, furtherQuestions, steps, tried, why, effects } = elements;
-  const { controls, frame, notes, table, heads, more } = elements;
-  replace(
-    more,
-    element("summary", null, "More ways to look"),
-    element(
-      "div",
-      { class: "columns" },
-      element(
-        "section",
-        { class: "main", "aria-label": "The picture" },
-        statement,
-        furtherQuestions,
-        steps.root,
-        frame,
-        controls,
-      ),
-      element("aside", { "aria-label": "All heads" }, heads.root),
-    ),
-    element("div", { class: "below" }, effects, notes, table),
-  );
-  more.addEventListener("toggle", () => {
-    if (more.open === isMoreOpen(view)) return;
-    state.set({ more: more.open ? "yes" : "no" });
-    if (data.reading) chooseTable(view, data.reading);
-  });
-  root.append(scene.root, why, tried, more);
+  const { why, tried, effects, notes } = elements;
+  // So that an address of a step is laid out as it will be.
+  const step = whyStep(state);
+  root.classList.toggle("why", step !== null);
+  scene.stage.classList.toggle("explaining", step !== null && step !== "try");
+  scene.root.append(why.root);
+  root.append(scene.root, tried, effects, notes);
   return elements;
 }
 
+// The same word in the Map, with every head of the sentence beside it.
 /** @param {ReadView} view */
-function isMoreOpen({ state, source }) {
-  const isAsked = MORE_FIELDS.some((field) => state.get(field) !== "");
-  return state.get("more", isAsked || !source.live ? "yes" : "no") === "yes";
+function showInMap({ state, data: { shown } }) {
+  if (!shown) return;
+  const { part, choice } = shown;
+  const [word] = pinnedWords(state, shown).queries;
+  const row = word === undefined ? null : part.query.word_of_token.indexOf(word);
+  const { layer, head } = choice;
+  state.go("map", { part: part.name, layer, head, row, key: null });
 }
 
-// Pointing and clicking outside the picture: words of the sentence, heads of the grid.
-
-// Milliseconds over a small picture before the large one follows.
-const PEEK_DELAY_MS = { come: 60, go: 120 };
-const ONE_COLUMN = "(max-width: 900px)"; // one column, as in read.css
-const MAX_CARRIED_WORDS = 4096;
-
-/** @param {ReadView} view */
-function headHandlers(view) {
-  return {
-    /** @param {string} part @param {number} layer @param {number} head @param {boolean} [isStep] */
-    choose: (part, layer, head, isStep = true) => pickHead(view, part, layer, head, isStep),
-    /** @param {string | null} part @param {number} [layer] @param {number} [head] */
-    hover: (part, layer = 0, head = 0) => peekAt(view, part ? { part, layer, head } : null),
-  };
-}
-
-// The side of the picture that a word of the English sentence stands on; null where it has none.
+// The side of the weights that a word of the English sentence stands on; null where it has none.
 /** @param {ReadView} view @returns {keyof Chosen | null} */
-function englishSide({ state, data: { shown } }) {
-  if (!shown || shown.grid.hidden || state.get("by", "words") !== "words") return null;
-  if (shown.part.key.language !== "English") return null;
+function englishSide({ data: { shown } }) {
+  if (shown?.part.key.language !== "English") return null;
   return shown.part.query.language === "English" ? "queries" : "keys";
 }
 
-// Pointing at a French word shows where the English words it came from stand in the picture.
 /** @param {ReadView} view @param {number[] | null} positions */
-function lightEnglish(view, positions) {
+function hover(view, positions) {
   const side = englishSide(view);
   view.selection.hovered =
     positions?.length && side ? { queries: [], keys: [], [side]: positions } : null;
-  drawPicture(view);
 }
 
-// Pointing at a word of the sentence shows where it looks, or who looks at it.
+// Pointing at a French word shows the English words that it came from.
+/** @param {ReadView} view @param {number[] | null} positions */
+function lightEnglish(view, positions) {
+  hover(view, positions);
+  chooseWords(view);
+}
+
+// Pointing at a word of the sentence shows where it looks, or who looks at it. What is pointed at
+// before anything is drawn counts as soon as it is.
 /** @param {ReadView} view @param {number | null} position */
 function hoverWord(view, position) {
-  const side = englishSide(view);
-  view.selection.hovered =
-    position !== null && side ? { queries: [], keys: [], [side]: [position] } : null;
-  drawChosen(view, FEEDBACK_MS);
+  view.selection.pointed = position;
+  hover(view, position === null ? null : [position]);
+  drawChosen(view);
 }
 
 // A click on a word strikes it out, or takes that back.
@@ -302,8 +200,8 @@ function strikeWord({ state, selection }, position) {
   const change = { change: "knock_out", word: position };
   const now = state.get("changes");
   const changes = hasChange(now, change) ? withoutChange(now, change) : withChange(now, change);
-  selection.hovered = null;
-  state.set({ changes }, true);
+  selection.hovered = selection.pointed = null;
+  state.set({ changes, ...ownTurn(state) }, true);
 }
 
 // The word that looks is made to look at another one.
@@ -314,57 +212,18 @@ function redirectTo(view, position) {
   const [query] = pinnedWords(state, data.shown).queries;
   const { part, layer, head } = data.shown.choice;
   if (query === undefined) return;
-  selection.hovered = null;
+  selection.hovered = selection.pointed = null;
   const others = readChanges(state.get("changes")).filter(({ change }) => change !== "redirect");
   /** @type {Change} */
   const change = { change: "redirect", word: query, to: position, part, layer, head };
-  state.set({ changes: writeChanges([...others, change]), q: query, k: null }, true);
+  const changes = writeChanges([...others, change]);
+  state.set({ changes, ...{ part, layer, head, q: query }, ...ownTurn(state) }, true);
 }
 
-/**
- * @param {ReadView} view
- * @param {string} part
- * @param {number} layer
- * @param {number} head
- * @param {boolean} isStep
- */
-function pickHead({ state, data, selection, elements }, part, layer, head, isStep) {
-  const { reading } = data;
-  if (!reading) return;
-  selection.peek = null;
-  const own = currentChoice(state, reading).part;
-  const chosen = readPositions(state.get("q"), MAX_CARRIED_WORDS);
-  const carried = chosen.map((at) => carriedPosition(reading, own, part, at));
-  const kept = carried.filter((at) => at !== null);
-  const q = state.get("q") && part !== own ? writePositions(kept) || "-" : state.get("q");
-  const same = part === own ? {} : { k: null, step: null };
-  state.set({ part, layer, head, show: null, q, ...same }, isStep);
-  // In one column the heads stand below: the picture comes into sight again.
-  if (elements.more.open && matchMedia(ONE_COLUMN).matches && !isInSight(elements.frame))
-    goTo(elements.frame);
-}
-
-/** @param {HTMLElement} node */
-function isInSight(node) {
-  const { top, bottom } = node.getBoundingClientRect();
-  return bottom > 120 && top < window.innerHeight - 120;
-}
-
-// Pointing at a small picture shows it large; leaving it brings the chosen one back.
-/** @param {ReadView} view @param {HeadPlace | null} place */
-function peekAt(view, place) {
-  const { data, selection } = view;
-  clearTimeout(selection.peekTimer);
-  selection.peekTimer = setTimeout(
-    () => {
-      const { reading } = data;
-      if (!reading) return;
-      const isPart = place && reading.parts.some((one) => one.name === place.part);
-      selection.peek = isPart ? place : null;
-      chooseTable(view, reading);
-    },
-    place ? PEEK_DELAY_MS.come : PEEK_DELAY_MS.go,
-  );
+// Who changes something while it is explained takes the turn.
+/** @param {State} state */
+function ownTurn(state) {
+  return whyStep(state) ? { why: "try" } : {};
 }
 
 // On a first visit the scene plays once: the other ending, and back. Any input ends it.
@@ -416,8 +275,8 @@ async function readSentence(view) {
   const { signal } = data.pending;
   const sentence = state.get("sentence", FIRST_SENTENCE);
   if (data.sentence !== null) elements.root.classList.add("stale");
-  rememberEarlier(view, sentence);
   if (!isTyping()) selection.remembered = null;
+  selection.pointed = null;
   data.sentence = sentence;
   elements.scene.announce(sentence, null);
   try {
@@ -466,14 +325,9 @@ async function present(view, turn, reading) {
   carryWords(view, reading);
   const isCurrent = elements.scene.show(reading);
   const requested = state.get("part");
-  if (reading.quick && requested && !reading.parts.some((part) => part.name === requested)) {
-    elements.statement.textContent =
-      "The French side follows when the sentence has been translated.";
-    elements.statement.classList.add("waits");
-    return;
-  }
+  // The French side follows when the sentence has been translated.
+  if (reading.quick && requested && !reading.parts.some((part) => part.name === requested)) return;
   data.reading = reading;
-  elements.statement.classList.remove("waits");
   await chooseTable(view, reading);
   if (isCurrent && turn === data.turn) elements.root.classList.remove("stale");
 }
@@ -484,26 +338,24 @@ async function chooseTable(view, reading) {
   const { state, source, data, selection, elements } = view;
   const refused = refusedFields(state, reading);
   if (refused) data.refused = refused;
-  const choice = currentChoice(state, reading, selection.peek);
+  const choice = currentChoice(state, reading);
   const part = reading.parts.find((one) => one.name === choice.part) || reading.parts[0];
-  const options = { by: state.get("by", "words"), hide: state.get("marks") === "hidden" };
-  const request = JSON.stringify([choice, options]);
-  data.pointed = currentChoice(state, reading);
-  const order = state.get("order", "layer");
-  if (isMoreOpen(view)) elements.heads.show(reading, source, data.pointed, order).catch(() => {});
+  const request = JSON.stringify(choice);
   try {
     data.requested = request;
     let { shown } = data;
     if (!shown || shown.request !== request || shown.reading !== reading) {
       const table = await source.weights(reading, choice);
       if (data.reading !== reading || data.requested !== request) return;
-      shown = { request, reading, part, choice, grid: buildGrid(table, part, options) };
+      shown = { request, reading, part, choice, grid: wordGrid(table, part) };
+      await readWhy(view, shown);
+      if (data.reading !== reading || data.requested !== request) return;
       data.shown = shown;
     }
-    drawControls(view, shown);
-    redraw(view, selection.peek ? FEEDBACK_MS : MEANING_MS);
+    if (selection.pointed !== null) hover(view, [selection.pointed]);
+    redraw(view, MEANING_MS);
   } catch (error) {
-    replace(elements.picture, problem(error));
+    replace(elements.notes, problem(error));
   }
 }
 
@@ -513,111 +365,101 @@ async function chooseTable(view, reading) {
 function redraw(view, milliseconds = FEEDBACK_MS) {
   const { state, data, elements } = view;
   if (!data.shown) return;
+  const step = whyStep(state);
+  elements.root.classList.toggle("why", step !== null && data.why !== null);
+  elements.root.classList.toggle("new-turn", step === "try" && !state.get("changes"));
   drawChosen(view, milliseconds);
   drawQuestions(view);
-  elements.steps.show(state, data.shown);
-  drawWhy(view, data.shown);
+  elements.why.draw(data.shown);
+  explain(view, data.shown);
   drawEffects(view);
-  drawReadTable(view);
+  drawNotes(view, data.shown);
 }
 
-// What follows the pointer: the scene and the picture. All else depends on what is pinned, and
-// stays.
+// What a weight is made of comes a moment later; then all is drawn with it.
+/** @param {ReadView} view @param {Shown} shown */
+async function explain(view, shown) {
+  try {
+    if (await readWhy(view, shown)) redraw(view, MEANING_MS);
+  } catch (error) {
+    replace(view.elements.notes, problem(error));
+  }
+}
+
+// What follows the pointer: the scene. All else depends on what is pinned, and stays.
 /** @param {ReadView} view @param {number} [milliseconds] of the lines' motion */
 function drawChosen(view, milliseconds = FEEDBACK_MS) {
   const { data, elements } = view;
   if (!data.shown) return;
-  drawPicture(view);
+  chooseWords(view);
   elements.scene.draw(sceneModel(view, data.shown), milliseconds);
 }
 
+// Which words are drawn: those pointed at, else the pinned one.
 /** @param {ReadView} view */
-function drawPicture(view) {
-  const { state, data, selection, elements } = view;
+function chooseWords(view) {
+  const { state, data, selection } = view;
   const { shown } = data;
   if (!shown) return;
-  const { part, grid, choice } = shown;
-  const pinned = pinnedWords(state, shown);
-  const requested = selection.hovered || pinned;
-  /** @param {number[]} positions @param {number} size */
-  const within = (positions, size) => positions.filter((position) => position < size);
-  const chosen = {
-    queries: within(requested.queries, grid.rows),
-    keys: within(requested.keys, grid.columns),
+  const { queries, keys } = selection.hovered ?? pinnedWords(state, shown);
+  const { rows, columns } = shown.grid;
+  selection.chosen = {
+    queries: queries.filter((at) => at < rows),
+    keys: keys.filter((at) => at < columns),
   };
-  selection.chosen = chosen;
-  const statement = drawStatement(view, shown, pinned);
-  const picture = currentPicture(view, shown);
-  if (elements.picture.firstChild !== picture.root) replace(elements.picture, picture.root);
-  picture.show({
-    view,
-    shown,
-    grid,
-    chosen,
-    pinned,
-    threshold: state.number("least", 0) / 100,
-    titles: [part.query.language || "a word", part.key.language || "a word"],
-    statement,
-    until: writtenUntil(state, shown),
-  });
-  elements.beside.show(view, shown);
-  if (!selection.hovered && !selection.peek) sendSelection({ ...choice, ...chosen });
+  if (selection.hovered) return;
+  announce(withoutWordMarks(lookSentence(view, shown)));
+  sendSelection({ ...shown.choice, ...selection.chosen });
 }
 
 /** @param {ReadView} view @param {Shown} shown */
-function currentPicture({ state, elements: { pictures } }, shown) {
-  const name = state.get("as", "lines");
-  const isServed =
-    (name !== "flow" || hasFlow(shown.part)) && (name !== "space" || hasSpace(shown));
-  return (isServed && pictures[name]) || pictures.lines;
-}
-
-/** @param {ReadView} view @param {Shown} shown @param {Chosen} pinned */
-function drawStatement({ state, selection, elements }, shown, pinned) {
+function lookSentence({ selection }, shown) {
   const { reading, grid, choice } = shown;
-  const marked =
-    !selection.hovered && reading.highlight && isHighlight(state, shown, pinned)
-      ? highlightSentence(reading.highlight)
-      : weightSentence(grid, selection.chosen, choice);
-  const plain = withoutWordMarks(marked);
-  replace(elements.statement, prose(marked));
-  if (!selection.hovered) announce(plain);
-  return plain;
+  return !selection.hovered && reading.highlight && isHighlight(shown, selection.chosen)
+    ? highlightSentence(reading.highlight)
+    : weightSentence(grid, selection.chosen, choice);
 }
 
-// The numbers, made when the table is opened, and again when they change.
-/** @param {ReadView} view */
-function drawReadTable({ data: { shown }, elements: { table, tableBox, drawnFrom } }) {
-  if (!shown || !table.open || drawnFrom.table === shown.grid) return;
-  replace(tableBox, weightsTable(shown.grid));
-  drawnFrom.table = shown.grid;
+// What has to be said about what is shown.
+/** @param {ReadView} view @param {Shown} shown */
+function drawNotes({ state, elements }, shown) {
+  const { reading } = shown;
+  const first = isHighlight(shown, pinnedWords(state, shown)) ? reading.highlight : null;
+  const sentences = [
+    first && `Shown first: ${first.reason}.`,
+    first?.disagreement && `But ${first.disagreement}.`,
+    ...reading.notes.slice(1), // the first one is said in the scene
+    reading.caution,
+  ];
+  replace(
+    elements.notes,
+    sentences.map((note) => note && element("p", null, prose(note))),
+  );
 }
 
 // What is saved: the numbers shown, with the words that say where they come from.
 /** @param {ReadView} view @returns {Figure | null} */
 function readFigure(view) {
-  const { state, source, data, selection, elements } = view;
+  const { state, source, data, selection } = view;
   if (!data.shown) return null;
   const { grid, choice, part, reading } = data.shown;
-  const role = choice.show === "head" && part.roles ? part.roles[choice.layer][choice.head] : "";
-  const by = state.get("by", "words");
+  const role = part.roles ? part.roles[choice.layer][choice.head] : "";
   const name = choiceName(choice);
-  const notes = [
-    grid.hidden && `Without ${grid.hidden.names.join(", ")}, rows divided by their sums.`,
-    grid.rest && "Only the largest weights of each row.",
-  ].filter(Boolean);
+  const { part: partName, layer, head } = choice;
   return {
     name: reading.sentence,
-    kind:
-      state.get("as", "lines") === "map" || Math.max(grid.rows, grid.columns) > 100
-        ? "heatmap"
-        : "lines",
-    title: name[0].toUpperCase() + name.slice(1) + (role ? `: ${role}` : ""),
-    caption: [elements.statement.textContent, ...notes].join(" "),
+    kind: Math.max(grid.rows, grid.columns) > 100 ? "heatmap" : "lines",
+    title: name[0].toUpperCase() + name.slice(1) + (role ? `, which usually ${role}` : ""),
+    caption: [
+      withoutWordMarks(lookSentence(view, data.shown)),
+      grid.rest && "Only the largest weights of each row.",
+    ]
+      .filter(Boolean)
+      .join(" "),
     provenance: [
       `“${reading.sentence}”`,
       `${part.title}, ${name}`,
-      by === "tokens" ? "sub-words" : "words",
+      "words",
       `regard ${source.page.version}`,
     ].join(" · "),
     axes: FIGURE_AXES,
@@ -627,17 +469,14 @@ function readFigure(view) {
     chosen: selection.chosen.queries,
     values: grid.weights,
     // A card shows one sentence that looks at itself.
-    card: choice.show === "head" && grid.queries.join("\n") === grid.keys.join("\n"),
+    card: grid.queries.join("\n") === grid.keys.join("\n"),
     html: {
       path: "/api/export/html",
       fields: {
-        sentence: reading.sentence,
+        ...{ sentence: reading.sentence, part: partName, layer, head },
         ...triedOn(reading.sentence),
-        part: part.name,
-        layer: choice.layer,
-        head: choice.head,
         state: Object.fromEntries(
-          ["part", "layer", "head", "show", "as", "by", "least", "marks", "q", "k"]
+          ["part", "layer", "head", "q"]
             .map((field) => [field, state.get(field)])
             .filter(([, value]) => value),
         ),

@@ -3,33 +3,24 @@
 
 import { asWord, element, problem, prose, replace } from "../lib/dom.js";
 import { EXAMPLES, exampleOf, FIRST_SENTENCE, sentenceWith } from "./examples.js";
-import { headMarks } from "./marks.js";
 import { sentenceStage } from "./stage.js";
 
 const INVITATION = "Type any English sentence";
 const HINT = "Click a word to strike it out. Drag the ring to another word.";
+const TOUCHES = ["pointermove", "pointerdown", "keydown"];
 const TYPING_PAUSE_MS = 120; // milliseconds without a key before a sentence is read
 const MAX_SENTENCE_CHARACTERS = 4000; // characters; a model of 256 tokens can read no more
 const PRONOUNS_ASKED = /^(it|they|he|she|him|her|them|its|his|their)$/i;
+/** @type {Record<string, string>} */
+const FRENCH_CHOICES = {
+  ...{ the: "le or la", a: "un or une", an: "un or une", my: "mon or ma", this: "ce or cette" },
+};
 // What is chosen of a sentence means nothing in another one; its head may stay.
 const WORDS = {
-  q: null,
-  k: null,
-  changes: null,
-  because: null,
-  effects: null,
-  against: null,
-  step: null,
+  ...{ q: null, changes: null, because: null, guess: null },
+  ...{ effects: null, against: null, row: null, key: null },
 };
-const CHOSEN = {
-  ...WORDS,
-  why: null,
-  part: null,
-  layer: null,
-  head: null,
-  show: null,
-  beside: null,
-};
+const CHOSEN = { ...WORDS, why: null, part: null, layer: null, head: null };
 
 // handlers: see SceneHandlers in types.d.ts.
 /** @param {State} state @param {Source} source @param {SceneHandlers} handlers */
@@ -57,7 +48,27 @@ export function firstScene(state, source, handlers) {
         }
       : {}),
   });
-  const marks = headMarks(handlers);
+  const said = element("span");
+  const others = element(
+    "button",
+    { type: "button", class: "link", on: { click: handlers.others } },
+    "Other heads",
+  );
+  const effects = element("span");
+  const head = element(
+    "p",
+    { class: "head-said small quiet" },
+    ...[said, " ", source.views.includes("map") && others, " ", effects],
+  );
+  // What a first visitor need not read yet has its room, and is there from the first touch on.
+  const asNew = isLive && state.address() === "#read";
+  let isNew = asNew;
+  const touched = () => {
+    isNew = false;
+    root.classList.remove("new");
+    replace(note, noted);
+    for (const name of TOUCHES) window.removeEventListener(name, touched, true);
+  };
   /** @type {Child} */
   let noted = "";
   let shownText = isLive ? state.get("sentence", FIRST_SENTENCE) : "";
@@ -78,12 +89,21 @@ export function firstScene(state, source, handlers) {
     questions,
     isLive && element("p", { class: "hint" }, HINT),
     isLive && element("div", { class: "own-sentence" }, field.root, next.root),
-    marks.root,
+    head,
   );
+  const root = element(
+    "section",
+    { class: `first-scene${isNew ? " new" : ""}`, "aria-label": "The sentence" },
+    staged,
+  );
+  if (isNew) for (const name of TOUCHES) window.addEventListener(name, touched, true);
   showPlain(shownText);
   return {
-    root: element("section", { class: "first-scene", "aria-label": "The sentence" }, staged),
+    root,
+    stage: stage.root,
     questions,
+    /** @param {Child} button */
+    drawEffectsLink: (button) => replace(effects, button),
     /** @param {string} text @param {HTMLElement | null} message */
     announce(text, message) {
       field.announce(text);
@@ -104,33 +124,66 @@ export function firstScene(state, source, handlers) {
     /** @param {SceneModel} model @param {number} milliseconds */
     draw(model, milliseconds) {
       noted = model.note;
-      drawQuestion(question, about, model, (position) =>
-        state.set({ q: position, k: null, changes: null }),
-      );
-      replace(note, noted);
+      drawQuestion(question, about, model, (position) => state.set({ q: position, changes: null }));
+      replace(note, isNew ? invitation(shownText) : noted);
       stage.draw(model.stage, milliseconds);
       stage.compare(model.before, model.after);
-      marks.show(model.marks).catch(() => {});
+      replace(said, prose(model.head));
     },
     close() {
+      for (const name of TOUCHES) window.removeEventListener(name, touched, true);
       field.close();
       stage.close();
     },
   };
 }
 
-// "What does it mean?", with the word as a choice of all words.
+/** @param {string} sentence @returns {Child} */
+function invitation(sentence) {
+  const example = exampleOf(sentence);
+  if (!example) return "";
+  const [one, other] = example.endings.map((ending) => element("i", null, ending));
+  return [one, " or ", other, ": you try."];
+}
+
+// "What does it mean?", with the word as a choice of all words; "Why dog?" while that is explained.
 /**
  * @param {HTMLElement} question
  * @param {HTMLElement} about
  * @param {SceneModel} model
  * @param {(position: number) => void} ask
  */
-function drawQuestion(question, about, { words, asking, heads }, ask) {
+function drawQuestion(question, about, { words, asking, heads, explained, tried }, ask) {
   const word = asking?.name ?? "";
-  const drawn = JSON.stringify([words, asking]);
+  const drawn = JSON.stringify([words, asking, explained, tried]);
   if (question.dataset.drawn === drawn) return;
   question.dataset.drawn = drawn;
+  if (tried) {
+    replace(
+      question,
+      "What if ",
+      element("i", null, word),
+      " looked at ",
+      element("i", null, tried),
+      "?",
+    );
+    replace(
+      about,
+      prose(
+        `Drag the ring from ${asWord(explained ?? "")} to ${asWord(tried)}: the translator runs ` +
+          "again, with this one line moved.",
+      ),
+    );
+    return;
+  }
+  if (explained) {
+    const [query, key] = ["query", "key"].map((name) =>
+      element("span", { class: `of-${name}` }, name),
+    );
+    replace(question, "Why ", element("i", null, explained), "?");
+    replace(about, "The ", query, prose(` of ${asWord(word)} meets the `), key, " of every word.");
+    return;
+  }
   const isPronoun = PRONOUNS_ASKED.test(word);
   const list = element(
     "select",
@@ -146,12 +199,15 @@ function drawQuestion(question, about, { words, asking, heads }, ask) {
   );
   replace(question, isPronoun ? ["What does ", list, " mean?"] : ["Where does ", list, " look?"]);
   const looks = `The line shows where one of its ${heads} attention heads looks from`;
+  const choices = FRENCH_CHOICES[word.toLowerCase()];
   replace(
     about,
     prose(
-      isPronoun
-        ? `A small translator must know, or its French is wrong. ${looks} ${asWord(word)}.`
-        : `A small translator turns this into French. ${looks} ${asWord(word || "each word")}.`,
+      choices
+        ? `Is it ${choices} in French? The noun decides. ${looks} ${asWord(word)}.`
+        : isPronoun
+          ? `A small translator must know, or its French is wrong. ${looks} ${asWord(word)}.`
+          : `A small translator turns this into French. ${looks} ${asWord(word || "each word")}.`,
     ),
   );
 }
@@ -261,7 +317,6 @@ function listenToField(field, { state, fit, handlers, showPlain, say }) {
     event.preventDefault();
     changed();
   });
-  field.addEventListener("focus", () => handlers.typing());
   // What is clicked next comes after what was typed, never before it.
   field.addEventListener("blur", () => {
     if (waiting) changed();

@@ -2,11 +2,12 @@
 // nouns with their colours, and one sentence about it.
 
 import { asWord, element, percent, prose } from "../lib/dom.js";
-import { carriedPosition, isHighlight, pinnedWords, wordsFrom } from "./choice.js";
+import { isHighlight, pinnedWords, wordsFrom } from "./choice.js";
 import { exampleOf } from "./examples.js";
-import { outcomeNote, readChanges } from "./experiment.js";
+import { hasChange, outcomeNote, readChanges } from "./experiment.js";
 import { questionedLink, twoNouns } from "./questions.js";
-import { largest, sums } from "./weights.js";
+import { largest } from "./weights.js";
+import { whyBars, whyStep } from "./why.js";
 
 const SATURATED_WEIGHT = 0.995; // from here on all others are "< 1 %"
 const ALL_LINKS_WEIGHT = 0.2; // of links that are drawn while no word is chosen
@@ -15,7 +16,8 @@ const MARKED = /^[(<[].*[)>\]]$/;
 /** @param {ReadView} view @param {Shown} shown @returns {SceneModel} */
 export function sceneModel(view, shown) {
   const { state, source, data, selection } = view;
-  const { reading, part, choice } = shown;
+  const { reading, part } = shown;
+  const { layer, head } = shown.choice;
   const base = data.base?.sentence === reading.sentence ? data.base : reading;
   const { chosen } = selection;
   const nouns = sentenceNouns(view, shown, base);
@@ -33,8 +35,10 @@ export function sceneModel(view, shown) {
   return {
     words,
     asking: words.find(({ position }) => position === pinned) ?? null,
+    ...explained(view),
     heads:
-      reading.parts.reduce((sum, one) => sum + one.layers * one.heads, 0) * (base.quick ? 3 : 1),
+      reading.parts.reduce((sum, one) => sum + one.layers * one.heads, 0) *
+      (base.parts.length === 1 ? 3 : 1),
     note: sceneNote(view, shown, nouns, links),
     stage: {
       links,
@@ -44,18 +48,43 @@ export function sceneModel(view, shown) {
       frenchOf: frenchColours(base, reading, nouns, links, isFrench ? [] : asking),
       queryIsFrench: isFrench,
       keyIsFrench: part.key.language === "French",
-      canRedirect:
-        source.live && choice.show === "head" && part.key.language === "English" && !selection.peek,
+      canRedirect: source.live && part.key.language === "English",
+      isOff: hasChange(state.get("changes"), { change: "ablate", part: part.name, layer, head }),
       isWhole: !chosen.queries.length,
+      why: whyBars(view, shown),
     },
     before: done && done.before,
     after: done && done.after,
-    marks: {
-      ...{ reading, source, nouns },
-      choice: data.pointed ?? choice,
-      query: pinned === null ? 0 : (carriedPosition(reading, choice.part, "encoder", pinned) ?? 0),
-    },
+    head: headSentence(shown, pinned),
   };
+}
+
+// What the question is about while a line is explained: the word it leads to, or, in the reader's
+// turn, the word that it could lead to.
+/** @param {ReadView} view */
+function explained({ state, data: { why } }) {
+  const step = why && whyStep(state);
+  if (!step) return { explained: null, tried: null };
+  const { words } = why.shown.part.key;
+  const rival = step === "try" && why.link.rival !== undefined ? words[why.link.rival] : null;
+  return { explained: words[why.link.key], tried: rival };
+}
+
+// What a head is named for was measured over many sentences; what it does here is said beside it.
+/** @param {Shown} shown @param {number | null} query */
+function headSentence({ part, choice, grid }, query) {
+  const { layer, head } = choice;
+  const role = part.roles ? ` usually ${part.roles[layer][head]}` : "";
+  const row =
+    query === null || query >= grid.rows
+      ? null
+      : grid.weights.subarray(query * grid.columns, (query + 1) * grid.columns);
+  const key = row && largest(row, 1)[0];
+  const here =
+    key !== null && key !== undefined && query !== null
+      ? ` Here ${asWord(grid.queries[query])} looks at ${asWord(grid.keys[key])}.`
+      : "";
+  return `Layer ${layer}, head ${head} (${part.about})${role}.${here}`;
 }
 
 // The nouns keep their colours while a sentence is looked at: they are those of the head that the
@@ -81,8 +110,7 @@ function sentenceNouns({ state, data, selection }, shown, base) {
 // Links to draw, the strongest first; positions of French words are those of the translation.
 /** @param {Shown} shown @param {Chosen} chosen */
 function shownLinks({ grid, part }, { queries, keys }) {
-  const { columns, weights, queryPositions, keyPositions } = grid;
-  if (grid.queries.length !== part.query.words.length && !queryPositions) return []; // sub-words
+  const { rows, columns, weights } = grid;
   /** @type {StageLink[]} */
   const links = [];
   /** @param {number} q @param {number} k */
@@ -90,21 +118,19 @@ function shownLinks({ grid, part }, { queries, keys }) {
   if (queries.length)
     for (const q of queries) {
       const row = weights.subarray(q * columns, (q + 1) * columns);
-      for (const k of keys.length ? keys : largest(row, 12)) add(q, k);
+      for (const k of largest(row, 12)) add(q, k);
     }
   else if (keys.length) {
-    const given = sums(grid, { queries, keys }).queries;
-    for (const k of keys) for (const q of largest(given, 12)) add(q, k);
+    for (const k of keys) for (let q = 0; q < rows; q++) add(q, k);
   } else
     weights.forEach((weight, at) => {
       if (weight >= ALL_LINKS_WEIGHT) add(Math.floor(at / columns), at % columns);
     });
-  /** @param {Side} side @param {number[] | undefined} positions */
-  const inText = (side, positions) => (/** @type {number} */ at) =>
-    (positions ? positions[at] : at) - (side.words[0] === "(start)" ? 1 : 0);
-  const [row, column] = [inText(part.query, queryPositions), inText(part.key, keyPositions)];
+  /** @param {Side} side */
+  const before = (side) => (side.words[0] === "(start)" ? 1 : 0);
+  const [row, column] = [before(part.query), before(part.key)];
   return links
-    .map(({ query, key, weight }) => ({ query: row(query), key: column(key), weight }))
+    .map(({ query, key, weight }) => ({ query: query - row, key: key - column, weight }))
     .sort((one, other) => other.weight - one.weight);
 }
 
@@ -146,13 +172,13 @@ function sceneNote(view, shown, nouns, links) {
   const told = outcomeNote(data.experiment);
   if (told) return told;
   if (data.refused) return element("span", { class: "problem" }, data.refused);
+  // What is doubtful about the text itself comes before what is said of the line.
+  const { notes } = shown.reading;
+  if (notes.length) return prose(notes[0]);
   const [first] = links;
   if (!first || !selection.chosen.queries.length) return "";
   const { highlight } = shown.reading;
-  if (
-    highlight?.accuracy &&
-    isHighlight(state, shown, selection.hovered || pinnedWords(state, shown))
-  )
+  if (highlight?.accuracy && isHighlight(shown, selection.hovered || pinnedWords(state, shown)))
     return [wrongNote(shown, nouns, first), reliabilityNote(highlight)];
   if (first.weight >= SATURATED_WEIGHT)
     return prose(

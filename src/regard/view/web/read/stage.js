@@ -4,15 +4,19 @@
 
 import { asWord, element, percent, replace, svgElement } from "../lib/dom.js";
 import { animate, FEEDBACK_MS } from "../lib/motion.js";
+import { barLayer, barTargets } from "./bars.js";
 import { languageCurve, pathThrough, pointsBetween, sampled, wordCurve } from "./curves.js";
 import { exampleOf, sentenceWith } from "./examples.js";
 import { spacedWords } from "./translation.js";
 
 const MAX_ARCS = 12;
 const MIN_ARC_WEIGHT = 0.005;
+const EVEN_WIDTH = 1.6; // of lines to all words alike, while their scores are shown
+const EVEN_RISE = 0.32; // of the highest one: the rest with the distance, so that they nest
 const LABELLED_WEIGHT = 0.1; // from here on an arc has its number
 const LABEL_PIXELS = 26; // above the highest arc, for its number
 const FIRST_GAP_PIXELS = 48; // above the first line of text there is room for more
+const CHARACTER_PIXELS = 19; // of the large letters, a little more than they take
 const MAX_LARGE_CHARACTERS = 90; // characters that still fit in large letters
 const MARK = /^[(<[].*[)>\]]$/; // (end), </s>: no word of the sentence
 
@@ -21,24 +25,27 @@ const MARK = /^[(<[].*[)>\]]$/; // (end), </s>: no word of the sentence
 // there, ending(sentence). Without strike and look the words are not buttons.
 /** @param {StageHandlers} handlers */
 export function sentenceStage(handlers) {
-  const arcs = svgElement("svg", { class: "arcs", "aria-hidden": "true" });
+  const bars = barLayer();
+  const arcs = svgElement("svg", { class: "arcs", "aria-hidden": "true" }, bars.root);
   const english = element("p", { class: "english", lang: "en", dir: "auto" });
   const french = element("p", { class: "french", lang: "fr" });
   const former = element("p", { class: "former", lang: "fr" });
   const root = element("div", { class: "sentence-stage" }, arcs, english, french, former);
   /** @type {StageState} */
   const stage = {
-    ...{ root, arcs, english, french, former, handlers },
+    ...{ root, arcs, bars, english, french, former, handlers },
     words: new Map(),
     frenchWords: new Map(),
     made: "",
+    size: "",
     translated: null,
     model: null,
     lines: [],
     stop: () => {},
     pointed: null,
   };
-  const resized = new ResizeObserver(() => drawArcs(stage, 0));
+  // A drawing that makes the stage higher is still moving: it is drawn again for a new size alone.
+  const resized = new ResizeObserver(() => sizeOf(root) !== stage.size && drawArcs(stage, 0));
   resized.observe(root);
   listenToFoot(stage);
   return {
@@ -50,7 +57,7 @@ export function sentenceStage(handlers) {
       stage.translated = null;
       fillEnglish(stage, text, text.split(/\s+/).filter(Boolean));
       french.classList.add("waiting");
-      replace(french, text ? element("span", { class: "small" }, "translating …") : "");
+      replace(french, text ? waitingText() : "");
       replace(former);
       drawArcs(stage, 0);
     },
@@ -62,6 +69,8 @@ export function sentenceStage(handlers) {
     /** @param {StageModel} model @param {number} milliseconds */
     draw(model, milliseconds) {
       stage.model = model;
+      root.classList.toggle("explaining", model.why !== null);
+      root.classList.toggle("head-off", model.isOff);
       markStage(stage, model);
       drawArcs(stage, milliseconds);
     },
@@ -90,9 +99,13 @@ function fillEnglish(stage, text, names) {
   const made = JSON.stringify([text, names]);
   if (made === stage.made) return;
   const before = stage.words;
+  const { activeElement } = document; // a word that stays is put in again, which takes its focus
   stage.made = made;
   stage.words = new Map();
   root.classList.toggle("long", text.length > MAX_LARGE_CHARACTERS);
+  // Until it can be measured: so that what follows stands where it will.
+  if (!root.isConnected)
+    root.classList.toggle("one-line", text.length < window.innerWidth / CHARACTER_PIXELS);
   const shown = handlers.ending ? exampleOf(text) : null;
   /** @type {Child[][]} */
   const chunks = [[]];
@@ -129,6 +142,8 @@ function fillEnglish(stage, text, names) {
       .filter((chunk) => chunk.length)
       .map((chunk) => element("span", { class: "chunk" }, chunk)),
   );
+  if (activeElement instanceof HTMLElement && english.contains(activeElement))
+    activeElement.focus({ preventScroll: true });
 }
 
 /**
@@ -216,6 +231,14 @@ function endingSwitch(stage, shown, position, before) {
   return group;
 }
 
+// A static site may have to ask before it fetches the model: until then nothing is translating.
+function waitingText() {
+  return [
+    element("span", { class: "small while-reading" }, "translating …"),
+    element("span", { class: "small before-model" }, "not read on this device yet"),
+  ];
+}
+
 /** @param {StageState} stage @param {PageReading} reading */
 function fillFrench(stage, reading) {
   const { french } = stage;
@@ -223,8 +246,7 @@ function fillFrench(stage, reading) {
   if (!reading.alignment) {
     french.classList.add("waiting");
     if (!stage.translated) {
-      const text = reading.quick ? "translating …" : "";
-      replace(french, element("span", { class: "small" }, text));
+      replace(french, reading.quick ? waitingText() : "");
     }
     return;
   }
@@ -295,6 +317,20 @@ function markStage(stage, { asking, struck, nouns, frenchOf }) {
   stage.root.classList.toggle("says-two", answer === 1);
 }
 
+// (end) and (start) are seen where something looks at them.
+/** @param {StageState} stage @param {StageModel} model */
+function markEnds(stage, { links, keyIsFrench, why }) {
+  /** @param {(key: number) => boolean} isIt */
+  const isSeen = (isIt) => links.some(({ key, weight }) => isIt(key) && weight > 0.01);
+  for (const mark of stage.english.querySelectorAll(".mark")) {
+    const position = Number(/** @type {HTMLElement} */ (mark).dataset.position);
+    const isEnd = !keyIsFrench && (why !== null || isSeen((key) => key === position));
+    mark.classList.toggle("seen", isEnd);
+  }
+  const isStart = keyIsFrench && isSeen((key) => key < 0);
+  stage.french.querySelector(".mark.start")?.classList.toggle("seen", isStart);
+}
+
 // The colour of the noun that the strongest line leads to; below 0 where it leads elsewhere.
 /** @param {StageModel} model */
 function answerColour({ links, nouns, keyIsFrench }) {
@@ -326,6 +362,7 @@ function placeOf(stage, node) {
     top: box.top - frame.top,
     bottom: box.bottom - frame.top,
     line: Math.round(line.top + line.height / 2 - frame.top),
+    half: line.height / 2,
   };
 }
 
@@ -351,17 +388,35 @@ function measure({ root, english }) {
   };
 }
 
+/** @param {HTMLElement} root */
+function sizeOf({ clientWidth, clientHeight }) {
+  return `${clientWidth} ${clientHeight}`;
+}
+
 /** @param {StageState} stage @param {number} milliseconds */
 function drawArcs(stage, milliseconds) {
   const { arcs, root, model } = stage;
   if (!root.isConnected || !root.clientWidth) return;
   stage.stop();
+  if (model) markEnds(stage, model);
   const frame = measure(stage);
-  arcs.setAttribute("viewBox", `0 0 ${root.clientWidth} ${root.clientHeight}`);
-  const targets = model ? arcTargets(stage, model, frame) : [];
-  while (stage.lines.length < targets.length) stage.lines.push(newLine(arcs));
-  for (const label of arcs.querySelectorAll("text")) label.remove();
+  stage.size = sizeOf(root);
+  arcs.setAttribute("viewBox", `0 0 ${stage.size}`);
+  const isOneLine = root.classList.contains("one-line");
+  const why = model?.why ?? null;
+  // Brackets between lines of text would run through the bars.
+  const targets = model && (!why || isOneLine) ? arcTargets(stage, model, frame) : [];
+  const places = [...stage.words].flatMap(([position, node]) => {
+    const place = why && placeOf(stage, node);
+    return place ? [{ position, ...place }] : [];
+  });
+  const bars = barTargets(why, places, isOneLine, model?.nouns ?? []);
+  // All lines come out of the one that is there.
+  const begun = why ? (stage.lines[0]?.points ?? null) : null;
+  while (stage.lines.length < targets.length) stage.lines.push(newLine(arcs, begun));
+  for (const label of arcs.querySelectorAll(":scope > text")) label.remove();
   const moving = stage.lines.map((line, at) => lineMotion(line, targets[at]));
+  moving.push(stage.bars.motion(bars));
   drawLinks(stage);
   placeFoot(stage, null);
   stage.stop = animate(
@@ -372,17 +427,18 @@ function drawArcs(stage, milliseconds) {
     () => {
       stage.lines.forEach((line, at) => finishLine(line, targets[at]));
       stage.lines = stage.lines.filter(({ path }) => path.isConnected);
+      stage.bars.finish(bars);
       drawLabels(stage, targets);
       placeFoot(stage, targets[0] ?? null);
     },
   );
 }
 
-/** @param {SVGSVGElement} arcs @returns {StageLine} */
-function newLine(arcs) {
+/** @param {SVGSVGElement} arcs @param {number[][] | null} points @returns {StageLine} */
+function newLine(arcs, points) {
   const path = svgElement("path", { class: "arc" });
   arcs.prepend(path);
-  return { path, points: null, width: 0 };
+  return { path, points, width: 0 };
 }
 
 /** @param {StageState} stage @param {StageModel} model @param {CurveFrame} frame */
@@ -390,48 +446,45 @@ function arcTargets(stage, model, frame) {
   const { links, nouns, queryIsFrench, keyIsFrench } = model;
   /** @type {ArcTarget[]} */
   const targets = [];
+  const isEven = model.why !== null && model.why.step !== "weights";
   for (const link of links.slice(0, MAX_ARCS)) {
-    if (link.weight < MIN_ARC_WEIGHT) continue;
+    if (link.weight < MIN_ARC_WEIGHT && !isEven) continue;
     const [from, to] = [
       placeOf(stage, wordNodeAt(stage, queryIsFrench, link.query)),
       placeOf(stage, wordNodeAt(stage, keyIsFrench, link.key)),
     ];
     if (!from || !to) continue;
-    const room = queryIsFrench && keyIsFrench ? { ...frame, height: 34, gap: 22 } : frame;
+    const far = Math.abs(to.x - from.x) / stage.root.clientWidth;
+    const height = isEven ? frame.height * Math.min(1, EVEN_RISE + 1.4 * far) : frame.height;
+    const room =
+      queryIsFrench && keyIsFrench ? { ...frame, height: 34, gap: 22 } : { ...frame, height };
     const curve =
       queryIsFrench === keyIsFrench
         ? wordCurve(from, to, { ...room, margin: room.margin - 7 * targets.length })
         : languageCurve(to, from, true);
     const colour = keyIsFrench ? -1 : nouns.indexOf(link.key);
-    targets.push({ ...link, ...curve, colour, start: [from.x, from.top - 5] });
+    const strength = isEven ? { width: EVEN_WIDTH, opacity: 0.6 } : arcStrength(link.weight);
+    targets.push({ ...link, ...curve, ...strength, colour, start: [from.x, from.top - 5] });
   }
-  stage.english.querySelectorAll(".mark").forEach((mark) => {
-    const position = Number(/** @type {HTMLElement} */ (mark).dataset.position);
-    const isEnd =
-      !keyIsFrench && links.some(({ key, weight }) => key === position && weight > 0.01);
-    mark.classList.toggle("seen", isEnd);
-  });
-  const isStart = keyIsFrench && links.some(({ key, weight }) => key < 0 && weight > 0.01);
-  stage.french.querySelector(".mark.start")?.classList.toggle("seen", isStart);
   return targets;
 }
 
 /** @param {number} weight */
-function arcWidth(weight) {
-  return 1 + 11 * weight;
+function arcStrength(weight) {
+  return { width: 1 + 11 * weight, opacity: Math.min(1, 0.12 + 0.88 * Math.sqrt(weight)) };
 }
 
 // From where a path is to where it shall be; one without a target grows thin.
 /** @param {StageLine} line @param {ArcTarget | undefined} target */
 function lineMotion(line, target) {
   const { path } = line;
-  const width = target ? arcWidth(target.weight) : 0;
+  const width = target?.width ?? 0;
   const to = target ? sampled(target.path) : line.points;
   const from = line.points || to?.map(() => target?.start || [0, 0]) || null;
   const before = line.width;
   if (target) {
     path.setAttribute("class", `arc ${["one", "two"][target.colour] ?? "other"}`);
-    path.style.setProperty("opacity", String(Math.min(1, 0.12 + 0.88 * Math.sqrt(target.weight))));
+    path.style.setProperty("opacity", String(target.opacity));
   }
   return (/** @type {number} */ share) => {
     if (!from || !to) return;
@@ -452,7 +505,7 @@ function finishLine({ path }, target) {
 // no more room; one that would lie over another is left out.
 /** @param {StageState} stage @param {ArcTarget[]} targets */
 function drawLabels({ arcs, root, model }, targets) {
-  if (!model || model.isWhole) return;
+  if (!model || model.isWhole || model.why) return;
   const isOneLine = root.classList.contains("one-line");
   const most = model.queryIsFrench === model.keyIsFrench ? 3 : 1;
   /** @type {{ x: number, y: number }[]} */
@@ -474,7 +527,8 @@ function drawLabels({ arcs, root, model }, targets) {
 function drawLinks(stage) {
   const { arcs, model, translated, pointed } = stage;
   for (const link of arcs.querySelectorAll(".link-line")) link.remove();
-  if (!model || !translated?.alignment || (model.queryIsFrench && pointed === null)) return;
+  if (!model || model.why || !translated?.alignment) return;
+  if (model.queryIsFrench && pointed === null) return;
   const { sources } = translated.alignment;
   sources.forEach((origin, at) => {
     for (const { key, weight } of origin) {
@@ -498,7 +552,7 @@ function drawLinks(stage) {
 function placeFoot(stage, target) {
   const { arcs, model, handlers } = stage;
   arcs.querySelector(".foot")?.remove();
-  if (!target || !model || !handlers.look || !model.canRedirect) return;
+  if (!target || !model || model.why || !handlers.look || !model.canRedirect) return;
   const name = ["one", "two"][target.colour] ?? "other";
   const place = { cx: target.foot.x, cy: target.foot.y, r: 9 };
   arcs.append(
@@ -548,7 +602,7 @@ function listenToFoot(stage) {
     aim(drag.target);
     const over = placeOf(stage, drag.target === null ? null : stage.words.get(drag.target));
     const [x, y] = [event.clientX - frame.left, event.clientY - frame.top];
-    const to = over || { x, top: y + 5, bottom: y, line: drag.from.line };
+    const to = over || { ...drag.from, x, top: y + 5, bottom: y };
     const sizes = measure(stage);
     const { path, foot } = stage.model?.queryIsFrench
       ? languageCurve({ ...to, bottom: over ? to.bottom : y }, drag.from, true)

@@ -1,7 +1,4 @@
-// Tables of weights: between tokens or words, with or without marks, and what a choice of words
-// adds up to.
-
-import { element, percent } from "../lib/dom.js";
+// Tables of weights: between tokens or words, with or without marks.
 
 const MARKS = new Set([
   "(start)",
@@ -20,58 +17,38 @@ const MARKS = new Set([
   "<eos>",
 ]);
 
-// A Grid is what pictures draw. Its rest is null or, for each row, the weight of the keys that the
-// source does not hold one by one; hidden says which names were left out, and how much of the rows
-// they had on average.
-/** @param {Table} table @param {Part} part @param {GridOptions} gridOptions @returns {Grid} */
-export function buildGrid(table, part, { by, hide }) {
-  const queries = sideNames(part.query, by);
-  const keys = sideNames(part.key, by);
-  let weights = full(table);
-  /** @type {Float32Array | null} */
-  let rest = table.rest ? Float32Array.from(table.rest) : null;
-  if (by === "words") [weights, rest] = grouped(weights, rest, table, part);
-  const grid = {
-    rows: queries.length,
-    columns: keys.length,
-    weights,
-    rest,
-    queries,
-    keys,
-    hidden: null,
-  };
-  return hide ? withoutMarks(grid) : grid;
+// The weights between words. The rest is null or, for each row, the weight of the keys that the
+// source does not hold one by one.
+/** @param {Table} table @param {Part} part @returns {Grid} */
+export function wordGrid(table, part) {
+  const [queries, keys] = [part.query.words, part.key.words];
+  const [weights, rest] = grouped(everyWeight(table), table.rest, table, part);
+  return { rows: queries.length, columns: keys.length, weights, rest, queries, keys };
 }
 
-/** @param {Side} side @param {string} by */
-function sideNames(side, by) {
-  return by === "words" ? side.words : side.tokens;
+// A table as all of its weights, row by row.
+/** @param {Table} table */
+export function everyWeight({ rows, columns, weights, starts, keys }) {
+  if (!starts || !keys) return weights;
+  const made = new Float32Array(rows * columns);
+  for (let row = 0; row < rows; row++)
+    for (let at = starts[row]; at < starts[row + 1]; at++)
+      made[row * columns + keys[at]] = weights[at];
+  return made;
 }
 
 /** @param {Part} part */
-export function specialTokens(part) {
-  return [...new Set([...part.key.tokens].filter((name) => MARKS.has(name)))];
-}
-
-/** @param {Table} table */
-function full(table) {
-  if (!table.starts || !table.keys) return table.weights;
-  const weights = new Float32Array(table.rows * table.columns);
-  for (let row = 0; row < table.rows; row++) {
-    for (let at = table.starts[row]; at < table.starts[row + 1]; at++) {
-      weights[row * table.columns + table.keys[at]] = table.weights[at];
-    }
-  }
-  return weights;
+export function specialTokens({ key }) {
+  return [...new Set(key.tokens.filter((name) => MARKS.has(name)))];
 }
 
 // Added over the pieces of a key, averaged over those of a query: a row still sums to 1.
 /**
  * @param {Float32Array} weights
- * @param {Float32Array | null} rest
+ * @param {Float32Array | null | undefined} rest
  * @param {Table} table
  * @param {Part} part
- * @returns {[Float32Array, Float32Array | null]}
+ * @returns {[Float32Array, Float32Array | null | undefined]}
  */
 function grouped(weights, rest, table, part) {
   const [rows, columns] = [part.query.words.length, part.key.words.length];
@@ -89,66 +66,22 @@ function grouped(weights, rest, table, part) {
   return [made, left];
 }
 
-// Marks leave both sides; what remains of each row is divided by its sum, so that it sums to 1
-// again.
-/** @param {Grid} grid */
-function withoutMarks(grid) {
-  const queryPositions = unmarkedPositions(grid.queries);
-  const keyPositions = unmarkedPositions(grid.keys);
-  if (keyPositions.length === grid.columns || !keyPositions.length || !queryPositions.length)
-    return grid;
-  const weights = new Float32Array(queryPositions.length * keyPositions.length);
-  const rest = grid.rest && new Float32Array(queryPositions.length);
-  let hiddenShare = 0;
-  queryPositions.forEach((q, row) => {
-    let sum = grid.rest ? grid.rest[q] : 0;
-    for (const k of keyPositions) sum += grid.weights[q * grid.columns + k];
-    hiddenShare += 1 - sum;
-    if (sum < 1e-6) return;
-    keyPositions.forEach((k, column) => {
-      weights[row * keyPositions.length + column] = grid.weights[q * grid.columns + k] / sum;
-    });
-    if (rest && grid.rest) rest[row] = grid.rest[q] / sum;
-  });
-  const hiddenNames = [...new Set(grid.keys.filter((name) => MARKS.has(name)))];
-  return {
-    rows: queryPositions.length,
-    columns: keyPositions.length,
-    weights,
-    rest,
-    queries: queryPositions.map((q) => grid.queries[q]),
-    keys: keyPositions.map((k) => grid.keys[k]),
-    queryPositions,
-    keyPositions,
-    hidden: { names: hiddenNames, share: hiddenShare / queryPositions.length },
-  };
-}
-
-/** @param {string[]} names */
-function unmarkedPositions(names) {
-  return names.map((name, position) => position).filter((position) => !MARKS.has(names[position]));
-}
-
-// What chosen words add up to. chosen { queries: [positions], keys: [positions] } ->
-//   keys:    Float32Array, what each key gets from the chosen queries (all where none is chosen)
-//   queries: Float32Array, what each query gives to the chosen keys
-//   total:   from the chosen queries to the chosen keys
-/** @param {Grid} grid @param {Chosen} chosen */
-export function sums(grid, chosen) {
-  const queries = new Float32Array(grid.rows);
-  const keys = new Float32Array(grid.columns);
-  let total = 0;
-  const asking = chosen.queries.length ? chosen.queries : null;
-  const answering = chosen.keys.length ? chosen.keys : null;
-  for (const q of asking || grid.queries.keys()) {
-    for (let k = 0; k < grid.columns; k++) keys[k] += grid.weights[q * grid.columns + k];
+// The weights without the marks: they get nothing, and what remains of each row is divided by its
+// sum, so that it sums to 1 again. -> weights, the names of the marks, their share of a row
+/** @param {Float32Array} weights @param {string[]} queries @param {string[]} keys */
+export function withoutMarks(weights, queries, keys) {
+  const columns = keys.length;
+  const made = new Float32Array(weights.length);
+  const kept = [...keys.keys()].filter((k) => !MARKS.has(keys[k]));
+  const rows = [...queries.keys()].filter((q) => !MARKS.has(queries[q]));
+  let share = 0;
+  for (const q of rows) {
+    const sum = kept.reduce((all, k) => all + weights[q * columns + k], 0);
+    share += (1 - sum) / rows.length;
+    if (sum > 1e-6) for (const k of kept) made[q * columns + k] = weights[q * columns + k] / sum;
   }
-  for (const k of answering || []) {
-    for (let q = 0; q < grid.rows; q++) queries[q] += grid.weights[q * grid.columns + k];
-  }
-  if (asking && answering)
-    for (const q of asking) for (const k of answering) total += grid.weights[q * grid.columns + k];
-  return { queries, keys, total };
+  const names = [...new Set(keys.filter((name) => MARKS.has(name)))];
+  return { weights: made, names, share };
 }
 
 // Positions of the largest values, the largest first.
@@ -189,69 +122,4 @@ export function readPositions(text, size) {
     for (let position = from; position <= end; position++) positions.push(position);
   }
   return [...new Set(positions)];
-}
-
-// The numbers behind a picture, as a table that can be read aloud and copied.
-
-const MAX_FULL_TABLE_WORDS = 40;
-const BEST_KEYS = 5;
-
-/** @param {Grid} grid */
-export function weightsTable(grid) {
-  return Math.max(grid.rows, grid.columns) <= MAX_FULL_TABLE_WORDS
-    ? fullTable(grid)
-    : bestTable(grid);
-}
-
-/** @param {Grid} grid */
-function fullTable({ queries, keys, columns, weights }) {
-  /** @param {number} q @param {number} k */
-  const share = (q, k) => tableShare(weights[q * columns + k]);
-  return numbersTable(
-    "Weights in %: rows are queries, columns are keys",
-    ["", ...keys],
-    queries.map((name, q) => [name, ...keys.map((_, k) => share(q, k))]),
-  );
-}
-
-// To one decimal; what softmax made is never 0, what a mask left out is.
-/** @param {number} weight */
-function tableShare(weight) {
-  return weight > 0 && weight < 0.0005 ? "< 0.1" : (100 * weight).toFixed(1);
-}
-
-// Of a long text each word's largest weights.
-/** @param {Grid} grid */
-function bestTable({ queries, keys, columns, weights }) {
-  const titles = ["query", "looks most at", ...Array.from({ length: BEST_KEYS - 1 }, () => "then")];
-  return numbersTable(
-    `The ${BEST_KEYS} keys that each query looks at most`,
-    titles,
-    queries.map((name, q) => {
-      const row = weights.subarray(q * columns, (q + 1) * columns);
-      return [name, ...largest(row, BEST_KEYS).map((k) => `${keys[k]} ${percent(row[k])}`)];
-    }),
-  );
-}
-
-/** @param {string} caption @param {string[]} titles @param {string[][]} lines */
-function numbersTable(caption, titles, lines) {
-  const head = titles.map((title) =>
-    element(title ? "th" : "td", title ? { scope: "col" } : null, title),
-  );
-  const body = lines.map(([name, ...cells]) =>
-    element(
-      "tr",
-      null,
-      element("th", { scope: "row" }, name),
-      cells.map((cell) => element("td", null, cell)),
-    ),
-  );
-  return element(
-    "table",
-    { class: "numbers" },
-    element("caption", null, caption),
-    element("thead", null, element("tr", null, head)),
-    element("tbody", null, body),
-  );
 }

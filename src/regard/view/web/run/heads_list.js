@@ -5,7 +5,7 @@
 
 import { element, percent, replace } from "../lib/dom.js";
 import { heatPixels, sized } from "../lib/draw.js";
-import { walkHeads } from "../read/heads_grid.js";
+import { walkHeads } from "../lib/heads.js";
 
 const HEADS_AT_FIRST = 36;
 const LINK_EXCESS = 0.3; // from here on a link says more than "few" or "mixed"

@@ -92,7 +92,7 @@ export function liveModel(view, again) {
   length.addEventListener("change", send);
   chat.addEventListener("change", send);
   field.addEventListener("keydown", (event) => {
-    if (event.key !== "Enter" || !(event.ctrlKey || event.metaKey)) return;
+    if (event.key !== "Enter" || event.shiftKey || event.isComposing) return;
     event.preventDefault();
     send();
   });

@@ -4,14 +4,16 @@
 // text, a run embedded in the page, or the sentence of the Look view.
 //
 // Fields of the address: file, batch (the sentence of a batch), part, layer, head, row (the query
-// that is chosen), key (a key to compare it with, or the one that is chosen), direction ("in": who
-// looks at the key), by (order of the heads), at (the first token in sight), rows and columns (in
-// view on the map), find; of a model that is loaded text, generate, chat and changes (live.js).
+// that is chosen), also (others beside it), key (a key to compare it with, or the one that is
+// chosen), direction ("in": who looks at the key), by (order of the heads), at (the first token in
+// sight), rows and columns (in view on the map), find; of a sentence those of ways.js; of a model
+// that is loaded text, generate, chat and changes (live.js).
 
 import { element, problem, replace } from "../lib/dom.js";
 import { describeExport } from "../lib/export.js";
 import { sendSelection } from "../lib/host_frame.js";
 import { touches } from "../lib/state.js";
+import { readPositions } from "../read/weights.js";
 import { headsList } from "./heads_list.js";
 import { imageOverlay, patchNames } from "./image_overlay.js";
 import { liveModel } from "./live.js";
@@ -32,13 +34,14 @@ import {
 } from "./run_hands.js";
 import { hasText, nameOf } from "./run_names.js";
 import { drawRunTitle, drawTools, findText } from "./run_tools.js";
-import { embeddedRun, lineOf, readingRun, servedRun } from "./source.js";
+import { embeddedRun, lineOf, meanLine, readingRun, servedRun } from "./source.js";
 import { textPane } from "./text_pane.js";
+import { sentencePictures, WAY_FIELDS } from "./ways.js";
 
 const RUN_FIELDS = ["file", "batch", "sentence"];
 const LIVE_FIELDS = ["text", "generate", "chat", "changes"];
 const HEAD_FIELDS = ["part", "layer", "head"];
-const LINE_FIELDS = ["row", "key", "direction"];
+const LINE_FIELDS = ["row", "also", "key", "direction"];
 const PANE_LABEL =
   "The text. Left and right choose the token before and after, up and down the one above and " +
   "below; with Shift they choose what it is compared with.";
@@ -69,8 +72,10 @@ export async function showRun(root, state, source) {
 async function followRun(view, changed) {
   if (touches(changed, RUN_FIELDS) && !view.live) await openRun(view);
   else if (view.live && touches(changed, LIVE_FIELDS)) await openRun(view);
+  else if (view.run?.reading && touches(changed, WAY_FIELDS)) await openRun(view);
   else if (touches(changed, HEAD_FIELDS)) await chooseHead(view);
   else if (touches(changed, LINE_FIELDS)) await chooseLine(view);
+  if (changed.has("as")) drawPicture(view);
   if (changed.has("by")) await drawHeads(view);
   if (touches(changed, ["rows", "columns"])) view.map.follow();
   if (changed.has("find")) findText(view, false);
@@ -90,6 +95,7 @@ function createRunView(root, state, source) {
     ranking: { heads: [], first: null },
     texts: { query: null, key: null },
     row: null,
+    also: [],
     key: null,
     isColumn: false,
     line: null,
@@ -134,6 +140,7 @@ function createRunView(root, state, source) {
     point: (key) => pointAt(view, "key", key),
     pick: (key) => state.set({ key }),
   });
+  view.pictures = sentencePictures(state);
   view.live = source.page.model ? liveModel(view, () => openRun(view)) : null;
   arrangeRun(view);
   return view;
@@ -160,6 +167,8 @@ function arrangeRun(view) {
     panes.key.root,
     live?.outcome,
   );
+  // Two panes, a map and a list have their sizes once they are filled: until then none is seen.
+  root.classList.add("opening");
   root.append(
     element("header", { class: "run-head" }, view.title, view.statement, view.about, view.trouble),
     element(
@@ -169,6 +178,7 @@ function arrangeRun(view) {
       element(
         "section",
         { class: "map-column", "aria-label": "The map, and the largest weights" },
+        view.pictures.root,
         map.root,
         view.cursor,
         view.missing,
@@ -204,15 +214,11 @@ async function openRun(view) {
     if (turn !== view.turn) return;
     view.root.classList.remove("empty");
     drawRunTitle(view, run);
-    replace(
-      view.notes,
-      run.about.notes.map((note) => element("p", null, note)),
-    );
     await chooseHead(view);
     if (turn === view.turn && state.get("at")) scrollTexts(view, state.number("at"));
     if (turn === view.turn && state.get("find")) findText(view, false);
   } finally {
-    if (turn === view.turn) view.root.classList.remove("loading");
+    if (turn === view.turn) view.root.classList.remove("loading", "opening");
   }
 }
 
@@ -278,6 +284,13 @@ async function chooseHead(view) {
   await Promise.all([drawHeads(view), chooseLine(view)]);
 }
 
+// Another picture in place of the map, where the address wants one.
+/** @param {RunView} view */
+function drawPicture(view) {
+  const isOther = view.pictures.show(view);
+  view.map.root.hidden = view.cursor.hidden = isOther;
+}
+
 // The texts of a part: one where queries and keys are the same, else both.
 /** @param {RunView} view @param {RunSource} run @param {RunPart} part */
 async function showTexts(view, run, part) {
@@ -323,7 +336,8 @@ async function chooseLine(view) {
     const { generated, offset } = view.part.query;
     if (view.live && generated !== null) row = Math.max(0, generated - 1 - offset);
   }
-  const wanted = JSON.stringify([at, row, key, isColumn]);
+  const also = isColumn || row === null ? [] : readPositions(state.get("also"), layer.queries);
+  const wanted = JSON.stringify([at, row, also, key, isColumn]);
   view.wanted = wanted;
   const isNew = view.row !== row || view.isColumn !== isColumn || view.lineRun !== run;
   const { base } = view.live ?? {};
@@ -331,19 +345,28 @@ async function chooseLine(view) {
   // What was written differs between two runs, what was given does not.
   const isGiven = !isColumn && row !== null && (generated === null || row + offset < generated);
   const [line, before] = await Promise.all([
-    lineOf(run, at, row, key, isColumn),
+    meanLine([row, ...also].map((one) => lineOf(run, at, one, key, isColumn))),
     base && base !== run && isGiven ? lineOf(base, at, row, key, isColumn).catch(() => null) : null,
   ]);
   if (turn !== view.turn || view.wanted !== wanted) return;
   const isLinkNew = view.key !== key;
-  Object.assign(view, { row, key, isColumn, line, before, peek: null, lineRun: run });
+  Object.assign(view, { row, also, key, isColumn, line, before, peek: null, lineRun: run });
   drawLine(view);
+  drawPicture(view);
   if (isNew) showInSight(view);
   if (isLinkNew || key !== null) drawHeads(view).catch((error) => fail(view, error));
   sendSelection({
     ...at,
     show: "head",
-    queries: row === null ? [] : [row],
-    keys: key === null ? [] : [key],
+    queries: chosenWords(view, "query", row),
+    keys: chosenWords(view, "key", key),
   });
+}
+
+// What is chosen on a side: of a sentence its words, which are what a selection means in Look too.
+/** @param {RunView} view @param {SideName} side @param {number | null} position */
+function chosenWords({ run, choice: at }, side, position) {
+  const part = run?.reading?.parts.find(({ name }) => name === at.part);
+  if (position === null) return [];
+  return [part ? part[side].word_of_token[position] : position];
 }

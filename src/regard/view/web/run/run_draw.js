@@ -3,12 +3,14 @@
 
 import { announce, asWord, element, prose, replace, withoutWordMarks } from "../lib/dom.js";
 import { tint } from "../lib/draw.js";
+import { choiceName } from "../read/sentences.js";
 import { largest } from "../read/weights.js";
 import { headKey } from "./heads_list.js";
 import { mapTable, shareWritten } from "./row_list.js";
 import { hasText, nameOf, quoted } from "./run_names.js";
 import { tokenName } from "./source.js";
 import { edgeChip } from "./text_arcs.js";
+import { wayOf } from "./ways.js";
 
 const MAX_TEXT_LINES = { short: 8, long: 1 }; // over a text
 const MIN_TEXT_LINE = 0.02; // of a weight that has one
@@ -103,13 +105,14 @@ function strongestWeight(weights) {
 // Which tokens have a mark of their own, by side.
 /** @param {RunView} view @returns {Record<SideName, Map<number, string>>} */
 function tokenMarks(view) {
-  const { part, row, key, isColumn, live, found } = view;
+  const { part, row, also, key, isColumn, live, found } = view;
   const [asks, answers] = [new Map(), new Map()];
   /** @param {Map<number, string>} marks @param {number} token @param {string} mark */
   const add = (marks, token, mark) => marks.set(token, `${marks.get(token) ?? ""} ${mark}`);
   const isOne = part.query.text === part.key.text;
   const ofQueries = isOne ? answers : asks;
-  if (row !== null && !isColumn) add(ofQueries, row + part.query.offset, "asking");
+  if (row !== null && !isColumn)
+    for (const one of [row, ...also]) add(ofQueries, one + part.query.offset, "asking");
   if (key !== null) add(answers, key, isColumn ? "asking" : "aimed");
   for (const token of live?.struck() ?? []) add(answers, token, "struck");
   for (const token of live?.changedTokens() ?? []) add(ofQueries, token, "changed");
@@ -145,15 +148,27 @@ function drawRunStatement(view, line) {
   const head = ranking.heads.find(
     (one) => one.part === at.part && one.layer === at.layer && one.head === at.head,
   );
-  const name = `Layer ${at.layer}, head ${at.head}`;
-  const told = head?.label ? `${name} ${head.label}.` : `${name}.`;
-  replace(view.about, view.live?.isOff(at) ? `${told} It is switched off.` : told);
+  const { run, state } = view;
+  const part = run?.reading?.parts.find((one) => one.name === at.part);
+  const show = part ? wayOf(state, part) : "head";
+  const named = choiceName({ ...at, show });
+  const name = named[0].toUpperCase() + named.slice(1);
+  // Of regard's own heads it was measured over many sentences, of a run in its own text.
+  const does = part ? `usually ${head?.label}` : head?.label;
+  const told = head?.label && show === "head" ? `${name} ${does}.` : `${name}.`;
+  replace(
+    view.notes,
+    [...(run?.about.notes ?? []), ...(run?.notes?.() ?? [])].map((note) =>
+      element("p", null, note),
+    ),
+  );
+  replace(view.about, prose(view.live?.isOff(at) ? `${told} It is switched off.` : told));
   if (!peek) announce(withoutWordMarks(marked));
 }
 
 /** @param {RunView} view @param {RunLine} line @param {number | null} other */
 function statementOf(view, line, other) {
-  const { isColumn, row, key, layer } = view;
+  const { isColumn, row, also, key, layer } = view;
   if (isColumn) {
     const asked = quoted(view, "key", key ?? 0);
     if (other === null) return `Nothing looks at ${asked}.`;
@@ -161,9 +176,11 @@ function statementOf(view, line, other) {
     return `${asked} is looked at by ${looks}, ${shareWritten(line.weights[other])}`;
   }
   if (row === null) return `All ${(layer.queries * layer.keys).toLocaleString("en")} weights`;
-  const asks = quoted(view, "query", row);
+  const asks = [row, ...also].map((one) => quoted(view, "query", one)).join(" and ");
   if (other === null) return `${asks} looks at nothing.`;
   const weight = line.weights[other];
+  if (also.length)
+    return `${asks} look at ${quoted(view, "key", other)}, ${shareWritten(weight)} on average`;
   if (view.live?.isTurned(row)) return `${asks} is made to look at ${quoted(view, "key", other)}`;
   const isAlone =
     line.known === "all" && line.weights.every((one, at) => at === other || one === 0);
@@ -195,7 +212,7 @@ function drawList(view, line) {
         "aria-label": label,
         title: label,
         disabled: to < 0 || to >= most,
-        on: { click: () => state.set({ [field]: to }) },
+        on: { click: () => state.set({ [field]: to, also: null }) },
       },
       name,
     );

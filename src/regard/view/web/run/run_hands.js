@@ -1,7 +1,7 @@
 // Hands on the run view: tokens, rows of the list, cells of the map, heads, scrolling.
 
 import { asWord, prose, replace } from "../lib/dom.js";
-import { largest } from "../read/weights.js";
+import { largest, writePositions } from "../read/weights.js";
 import { mapHint } from "./map_panel.js";
 import { shareWritten } from "./row_list.js";
 import { drawChips, drawLine } from "./run_draw.js";
@@ -15,13 +15,26 @@ const ADDRESS_DELAY_MS = 250; // after scrolling
 export function paneHandlers(view, side) {
   return {
     point: (token) => pointAt(view, side, token),
-    choose: (token, event) => chooseToken(view, side, token, event.shiftKey),
+    choose: (token, event) =>
+      event.ctrlKey || event.metaKey
+        ? addToken(view, token)
+        : chooseToken(view, side, token, event.shiftKey),
     moved: (first, last) => textMoved(view, side, first, last),
     key: (event) => walkText(view, side, event),
     ...(view.source.page.model && side === "key"
       ? { drop: (token) => view.live?.redirect(token) }
       : {}),
   };
+}
+
+// One more token that looks, or one less: what is shown is the mean of their rows.
+/** @param {RunView} view @param {number} token */
+function addToken({ state, part, row, also, isColumn }, token) {
+  const added = token - part.query.offset;
+  if (isColumn || row === null || added < 0 || added === row) return;
+  const others = also.filter((one) => one !== added);
+  if (others.length === also.length) others.push(added);
+  state.set({ also: writePositions(others), key: null });
 }
 
 /** @param {RunView} view @param {SideName} side @param {number} token @param {boolean} isAimed */
@@ -31,7 +44,7 @@ function chooseToken(view, side, token, isAimed) {
   const row = token - part.query.offset;
   if (side === "key" && (isAimed || (isOne && view.isColumn))) state.set({ key: token });
   else if (isOne || side === "query") {
-    if (row >= 0) state.set({ row, ...(isOne ? { key: null } : { key: null, direction: null }) });
+    if (row >= 0) state.set({ row, also: null, key: null, ...(isOne ? {} : { direction: null }) });
   } else state.set({ key: token, direction: "in" });
 }
 
@@ -90,7 +103,7 @@ export function pointAtListed(view, position) {
 export function pickCell(view, query, key) {
   const { state, panes } = view;
   view.isPicked = true;
-  state.set({ row: query, key: null, direction: null });
+  state.set({ row: query, also: null, key: null, direction: null });
   if (hasText(view)) panes.key.scrollTo(key);
 }
 

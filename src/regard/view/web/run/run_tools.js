@@ -4,10 +4,11 @@
 import { choice, element, labelled, replace } from "../lib/dom.js";
 import { drawLine } from "./run_draw.js";
 import { hasText } from "./run_names.js";
+import { WAY_FIELDS, wayTools } from "./ways.js";
 
 // What is chosen of a run means nothing in another one.
 const UNCHOSEN = {
-  ...{ part: null, layer: null, head: null, row: null, key: null, at: null },
+  ...{ part: null, layer: null, head: null, row: null, also: null, key: null, at: null },
   ...{ rows: null, columns: null, direction: null, find: null },
 };
 
@@ -48,7 +49,26 @@ export function drawRunTitle(view, run) {
       { class: "quiet" },
       `${tokens} · ${heads.toLocaleString("en")} ${heads === 1 ? "head" : "heads"}`,
     ),
+    run.reading &&
+      source.views.includes("read") &&
+      element(
+        "button",
+        { type: "button", class: "link", on: { click: () => toSentence(view) } },
+        "In the sentence",
+      ),
   );
+}
+
+// The chosen word and head, in Look.
+/** @param {RunView} view */
+function toSentence({ state, run, part, choice: at, row }) {
+  const side = run?.reading?.parts.find(({ name }) => name === part.name)?.query;
+  const q = row === null ? null : (side?.word_of_token[row] ?? null);
+  state.go("read", {
+    ...at,
+    q,
+    ...{ row: null, also: null, key: null, show: null, as: null, marks: null },
+  });
 }
 
 // Above the text: which part, who looks at whom, a search, and the shades in numbers.
@@ -62,6 +82,7 @@ export function drawTools(view, run) {
     layer.exact,
     view.isColumn,
     hasText(view),
+    ...WAY_FIELDS.map((field) => field !== "least" && state.get(field)),
   ]);
   if (tools.dataset.drawn === drawn) return;
   tools.dataset.drawn = drawn;
@@ -80,6 +101,7 @@ export function drawTools(view, run) {
     },
   });
   view.findCount = element("span", { class: "quiet", role: "status" });
+  const ofSentence = run.reading?.parts.find(({ name }) => name === part.name);
   const reason = layer.exact ? "" : "This needs query and key of the layer, which were not kept";
   replace(
     tools,
@@ -98,7 +120,7 @@ export function drawTools(view, run) {
           (name) => turn(view, name),
         )
       : null,
-    hasText(view) && labelled("", search, view.findCount),
+    ofSentence ? wayTools(view, ofSentence) : hasText(view) && labelled("", search, view.findCount),
     hasText(view) && view.legend,
   );
 }
@@ -109,7 +131,7 @@ function turn(view, to) {
   const { state, part, row, key } = view;
   const offset = part.query.offset;
   view.tools.dataset.drawn = "";
-  if (to === "in") state.set({ direction: "in", key: (row ?? 0) + offset, row: null });
+  if (to === "in") state.set({ direction: "in", key: (row ?? 0) + offset, row: null, also: null });
   else state.set({ direction: null, row: Math.max(0, (key ?? 0) - offset), key: null });
   if (view.run) drawTools(view, view.run);
 }

@@ -5,7 +5,8 @@
 
 import { readNumbers } from "../lib/api.js";
 import { FIRST_SENTENCE } from "../read/examples.js";
-import { fieldTerm, roleStrength } from "../read/heads_grid.js";
+import { fieldTerm, roleStrength } from "../lib/heads.js";
+import { shapedWeights, wayOf } from "./ways.js";
 
 // A run of the server: at is { file, sentence } or { run }.
 /** @param {Source} source @param {Fields} at @returns {Promise<RunSource>} */
@@ -157,10 +158,20 @@ export async function readingRun(source, state) {
     return at < 0 ? sides.push(side) - 1 : at;
   };
   const parts = reading.parts.map((part) => readingPart(part, numberOf));
+  /** @type {string[]} */
+  let notes = [];
   /** @param {RunChoice} choice */
-  const region = async ({ part, layer, head }) =>
-    denseRegion(await source.weights(reading, { part, show: "head", layer, head }));
+  const region = async ({ part: name, layer, head }) => {
+    const part = reading.parts.find((one) => one.name === name) ?? reading.parts[0];
+    const show = wayOf(state, part);
+    const table = await source.weights(reading, { part: name, show, layer, head });
+    const shaped = shapedWeights(table, part, state);
+    notes = shaped.notes;
+    return denseRegion(shaped.weights, table.rows, table.columns);
+  };
   return {
+    reading,
+    notes: () => notes,
     about: {
       name: reading.sentence,
       sentences: 1,
@@ -234,16 +245,8 @@ function sideText({ tokens }) {
   return { segments, names };
 }
 
-/** @param {Table} table @returns {Region} */
-function denseRegion(table) {
-  const { rows, columns } = table;
-  let values = table.weights;
-  if (table.starts && table.keys) {
-    values = new Float32Array(rows * columns);
-    for (let row = 0; row < rows; row++)
-      for (let at = table.starts[row]; at < table.starts[row + 1]; at++)
-        values[row * columns + table.keys[at]] = table.weights[at];
-  }
+/** @param {Float32Array} values @param {number} rows @param {number} columns @returns {Region} */
+function denseRegion(values, rows, columns) {
   const [received, entropy] = [new Float32Array(columns), new Float32Array(rows)];
   values.forEach((weight, at) => {
     received[at % columns] += weight;
@@ -273,6 +276,19 @@ function denseRegion(table) {
 export async function lineOf(run, at, row, key, isColumn) {
   if (isColumn && key !== null && run.column) return run.column(at, key);
   return row === null ? null : run.row(at, row);
+}
+
+// The mean of the rows of several queries.
+/** @param {Promise<RunLine | null>[]} asked */
+export async function meanLine(asked) {
+  const lines = await Promise.all(asked);
+  const [first] = lines;
+  if (!first || lines.length === 1) return first;
+  /** @param {(line: RunLine) => number} value */
+  const mean = (value) =>
+    lines.reduce((sum, line) => sum + (line ? value(line) / lines.length : 0), 0);
+  const weights = first.weights.map((_, at) => mean((line) => line.weights[at]));
+  return { ...first, weights, rest: mean(({ rest }) => rest) };
 }
 
 // Names of tokens.

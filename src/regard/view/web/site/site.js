@@ -8,6 +8,7 @@
 import { startPage, VIEWS } from "../app.js";
 import { servedSource } from "../lib/api.js";
 import { accepted, askThrough } from "../lib/ask.js";
+import { carriedReading } from "../lib/carried.js";
 import { element, pageElement, problem, replace } from "../lib/dom.js";
 import { checkView, practice } from "./check.js";
 import { pythonWorker } from "./python_worker.js";
@@ -28,7 +29,10 @@ const SIMD_MODULE = [
 async function openSite() {
   const about = /** @type {SiteAbout} */ (JSON.parse(pageElement("site").textContent));
   const stored = JSON.parse(pageElement("stored").textContent);
-  const line = statusLine(about);
+  const line = statusLine(about, () => state?.go("read", { sentence: null, seen: null }));
+  const carried = carriedByLink(stored);
+  /** @type {State | null} */
+  let state = null;
   const allowed = mayStart(about, line);
   const python = pythonWorker(() => allowed.then(() => createWorker(about, line)), line.tell);
   /** @param {Parameters<typeof python.request>} request */
@@ -44,6 +48,8 @@ async function openSite() {
     askThrough(async (path, body, signal) => {
       const known = stored[`${path}\n${body}`];
       if (known) return new Response(decodedBytes(known[1]), { headers: known[0] });
+      if (carried && path === "/api/read" && JSON.parse(body).sentence === carried.sentence)
+        return Response.json(carried);
       return waited({ path, body }, { signal });
     }),
   );
@@ -53,12 +59,23 @@ async function openSite() {
   VIEWS.check = ["Check", checkView(check)];
   source.views.push("check");
   source.practice = () => practice(check);
-  const state = startPage(source);
+  state = startPage(source);
   if (about.docs) linkToDocs();
   acceptFiles(python, source, state, line);
   // Opening the files that this page holds takes its thread for seconds: the picture goes first.
   if (isOneFile()) await new Promise((resolve) => requestAnimationFrame(() => setTimeout(resolve)));
   python.begin().catch(() => null); // the line has told it
+}
+
+// What the link carries that was opened; its sizes are those of the reading that is stored.
+/** @param {Record<string, [Record<string, string>, string]>} stored */
+function carriedByLink(stored) {
+  const fields = new URLSearchParams(location.hash.split("?")[1]);
+  const [seen, sentence] = ["seen", "sentence"].map((name) => fields.get(name) ?? "");
+  const known = Object.keys(stored).find((key) => /^\/api\/read\n.*"quick":false/.test(key));
+  if (!seen || !known) return null;
+  const reading = JSON.parse(new TextDecoder().decode(decodedBytes(stored[known][1])));
+  return carriedReading(seen, sentence, reading);
 }
 
 function isOneFile() {
@@ -138,9 +155,10 @@ function decodedBytes(text) {
  * The line at the foot of the window that says what is here and what is awaited.
  *
  * @param {SiteAbout} about
+ * @param {() => void} goBack to what is here without the model
  * @returns {StatusLine}
  */
-function statusLine({ sizes, bytes }) {
+function statusLine({ sizes, bytes }, goBack) {
   const slot = element("p", { class: "site-line small", role: "status" });
   document.body.append(slot);
   const read = Object.entries(sizes).filter(([name]) => !name.endsWith(".mjs"));
@@ -155,14 +173,31 @@ function statusLine({ sizes, bytes }) {
       : "Starting Python and the model.";
   const text = () => {
     if (failed) return `${failed} The first sentence and the course still work.`;
-    if (button && waiting) return "What you asked for needs Python and the model: ";
+    if (button && waiting)
+      return [
+        element("b", null, "This needs the model."),
+        " Python and a small translator come to this device once; then any sentence works here, " +
+          "also without a network.",
+      ];
     if (button) return "The first sentence and the course are here. For any other sentence: ";
     if (stage === "ready") return note;
     return waiting ? `${progress()} What you asked for comes after that.` : progress();
   };
   const draw = () => {
-    document.documentElement.dataset.python = failed ? "failed" : stage;
-    replace(slot, text(), button);
+    document.documentElement.dataset.python = failed ? "failed" : button ? "asks" : stage;
+    const isSheet = button !== null && waiting > 0;
+    slot.classList.toggle("sheet", isSheet);
+    replace(
+      slot,
+      text(),
+      button,
+      isSheet &&
+        element(
+          "button",
+          { type: "button", class: "link", on: { click: goBack } },
+          "Look at one that is here",
+        ),
+    );
     slot.hidden = !slot.textContent;
   };
   draw();

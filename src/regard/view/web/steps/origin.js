@@ -27,6 +27,13 @@ export function currentTemperature(state) {
   return Math.min(100, Math.max(0.01, state.number("heat", 1)));
 }
 
+// The field of the sentence, where a static site asks before it fetches what comes below.
+/** @param {StepsView} view */
+export function drawTitleEarly({ state, source, origin }) {
+  if (document.documentElement.dataset.python !== "asks" || origin.firstChild) return;
+  if (source.live && !state.get("from")) replace(origin, element("h1", null, titleField(state)));
+}
+
 /** @param {StepsView} view */
 export function drawOrigin({ state, source, origin, inputs }) {
   const from = state.get("from");

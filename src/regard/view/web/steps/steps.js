@@ -16,7 +16,14 @@ import { chooseCell, describeCell } from "./cell.js";
 import { layerPath } from "./layer_path.js";
 import { appear, captureLook, openFrom, passFrom } from "./morph.js";
 import { candidatesAt } from "./next_word.js";
-import { drawOrigin, drawSwitches, ownInputs, switchValues, currentTemperature } from "./origin.js";
+import {
+  drawOrigin,
+  drawSwitches,
+  ownInputs,
+  switchValues,
+  currentTemperature,
+  drawTitleEarly,
+} from "./origin.js";
 import { drawCrumbs, drawOverview } from "./overview.js";
 import { differs, openedStage, stageSection } from "./stage_panel.js";
 import { claimsTable } from "./words.js";
@@ -113,6 +120,7 @@ async function compute(view, changed) {
   for (const name of changed) view.stale.add(name); // an overtaken call leaves its part to the next
   try {
     const isNew = touches(view.stale, INPUT_FIELDS);
+    drawTitleEarly(view);
     const inputs = isNew ? await inputsFor(view) : view.inputs;
     const withoutPosition = state.get("position") === "no" && inputs.position;
     const given = withoutPosition ? await inputsFor(view, { position: false }) : inputs;

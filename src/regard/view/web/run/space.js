@@ -1,8 +1,7 @@
 // Queries and keys of one head in the plane in which they differ most.
 
-import { element, percent, problem, prose, replace, svgElement } from "../lib/dom.js";
+import { element, percent, replace, svgElement } from "../lib/dom.js";
 import { attend } from "../steps/attend.js";
-import { choiceName } from "./sentences.js";
 
 const MAX_SPACE_PIXELS = 900; // pixels across
 const SPACE_HEIGHT_BY_WIDTH = 0.64; // height by width
@@ -12,52 +11,36 @@ const LABEL_SIZES = { wide: 14, narrow: 12 }; // pixels
 const NARROW_SPACE_PIXELS = 500;
 const MAX_POINTS = 64; // tokens of a side
 
-/** @param {Shown} shown */
-export function hasSpace({ part, choice, reading }) {
+/** @param {Part} part */
+export function hasSpace(part) {
   const many = Math.max(part.query.tokens.length, part.key.tokens.length);
-  const isFew = many <= MAX_POINTS && many > 1;
-  return part.steps && choice.show === "head" && !reading.changes && isFew;
+  return part.steps && many <= MAX_POINTS && many > 1;
 }
 
-// -> Picture; handlers as those of lines.js.
-/** @param {WordHandlers} handlers @returns {Picture} */
-export function spacePicture(handlers) {
+// choose(side, position): a token is chosen. -> RunPicture
+/** @param {(side: SideName, position: number) => void} choose @returns {RunPicture} */
+export function spacePicture(choose) {
   const drawing = svgElement("svg", { role: "img" });
   const about = element("p", { class: "small quiet" });
   const root = element("div", { class: "space" }, drawing, about);
-  /** @type {Parameters<Picture["show"]>[0] | null} */
-  let latest = null;
-  /** @type {(Plane & { key: string }) | null} */
+  let key = "";
+  /** @type {Plane | null} */
   let made = null;
-  const redraw = () => {
-    if (!made || !latest || !root.isConnected) return;
-    const isWords = latest.view.state.get("by", "words") === "words";
-    drawSpace(drawing, made, { chosen: latest.chosen, isWords, handlers });
-  };
-  const resized = new ResizeObserver(redraw);
-  resized.observe(root);
   return {
     root,
-    close: () => resized.disconnect(),
-    async show(model) {
-      latest = model;
-      const { reading, choice, part } = model.shown;
-      const key = JSON.stringify([reading.sentence, choice]);
-      try {
-        if (!made || made.key !== key) {
-          const { part: name, layer, head } = choice;
-          const fields = { sentence: reading.sentence, part: name, layer, head };
-          const inputs = await model.view.source.steps(fields);
-          if (latest.shown.choice !== choice) return;
-          made = { key, ...planePoints(attend(inputs), part) };
-          replace(about, prose(planeExplanation(made, choice)));
-        }
+    async show({ source, reading, part, choice, row }) {
+      const { part: name, layer, head } = choice;
+      const wanted = JSON.stringify([reading.sentence, name, layer, head]);
+      if (!made || key !== wanted) {
+        key = wanted;
+        const fields = { sentence: reading.sentence, part: name, layer, head };
+        const inputs = await source.steps(fields);
+        if (key !== wanted) return;
+        made = planePoints(attend(inputs), part);
+        replace(about, planeExplanation(made, layer, head));
         drawing.setAttribute("aria-label", about.textContent);
-        redraw();
-      } catch (error) {
-        replace(drawing);
-        replace(about, problem(error));
       }
+      drawSpace(drawing, made, row, choose);
     },
   };
 }
@@ -70,37 +53,22 @@ function planePoints({ stages }, part) {
     Array.from({ length: many }, (_, at) => values.subarray(at * columns, (at + 1) * columns));
   const [queries, keys] = [rows(stages.query), rows(stages.key)];
   const { points, share } = principalPlane([...queries, ...keys]);
-  /**
-   * @param {SideName} name
-   * @param {string[]} names
-   * @param {number[]} words
-   * @param {number} from
-   * @returns {PlaneDot[]}
-   */
-  const side = (name, names, words, from) =>
-    names.map((token, at) => ({
-      side: name,
-      token,
-      at,
-      word: words[at],
-      point: points[from + at],
-    }));
+  /** @param {SideName} name @param {string[]} names @param {number} from @returns {PlaneDot[]} */
+  const side = (name, names, from) =>
+    names.map((token, at) => ({ side: name, token, at, point: points[from + at] }));
   return {
     share,
     width: stages.query.columns,
     weights: stages.weights,
-    dots: [
-      ...side("query", part.query.tokens, part.query.word_of_token, 0),
-      ...side("key", part.key.tokens, part.key.word_of_token, queries.length),
-    ],
+    dots: [...side("query", part.query.tokens, 0), ...side("key", part.key.tokens, queries.length)],
   };
 }
 
-/** @param {Plane} plane @param {HeadChoice} choice */
-function planeExplanation({ share, width }, choice) {
+/** @param {Plane} plane @param {number} layer @param {number} head */
+function planeExplanation({ share, width }, layer, head) {
   return (
-    `Queries (orange circles) and keys (blue squares) of ${choiceName(choice)}, ${width} numbers ` +
-    "each, in the plane in which they differ most (two principal components). It holds " +
+    `Queries (orange circles) and keys (blue squares) of layer ${layer}, head ${head}, ${width} ` +
+    "numbers each, in the plane in which they differ most (two principal components). It holds " +
     `${percent(share)} of their variance: the rest is not to be seen here. A score is ` +
     "the product of a query and a key, not their nearness."
   );
@@ -109,9 +77,10 @@ function planeExplanation({ share, width }, choice) {
 /**
  * @param {SVGSVGElement} drawing
  * @param {Plane} plane
- * @param {{ chosen: Chosen, isWords: boolean, handlers: WordHandlers }} options
+ * @param {number} row the query that is chosen
+ * @param {(side: SideName, position: number) => void} choose
  */
-function drawSpace(drawing, { dots, weights }, { chosen, isWords, handlers }) {
+function drawSpace(drawing, { dots, weights }, row, choose) {
   const space = drawing.parentElement?.clientWidth || MAX_SPACE_PIXELS;
   const width = Math.min(MAX_SPACE_PIXELS, space);
   const size = { width, height: Math.max(MIN_SPACE_HEIGHT_PIXELS, SPACE_HEIGHT_BY_WIDTH * width) };
@@ -121,10 +90,7 @@ function drawSpace(drawing, { dots, weights }, { chosen, isWords, handlers }) {
     size,
   );
   /** @param {PlaneDot} dot */
-  const shownAt = ({ at, word }) => (isWords ? word : at);
-  const positions = { query: chosen.queries, key: chosen.keys };
-  /** @param {PlaneDot} dot */
-  const isChosen = (dot) => positions[dot.side].includes(shownAt(dot));
+  const isChosen = ({ side, at }) => side === "query" && at === row;
   const [queries, keys] = ["query", "key"].map((name) => dots.filter(({ side }) => side === name));
   const lines = queries.filter(isChosen).flatMap((query) =>
     keys.map((key) => {
@@ -140,9 +106,7 @@ function drawSpace(drawing, { dots, weights }, { chosen, isWords, handlers }) {
     event.target instanceof SVGTextElement ? dot : nearestDot(drawing, dots, spot, event);
   /** @param {PlaneDot} dot @returns {Listeners<SVGGElement>} */
   const listeners = (dot) => ({
-    pointermove: (event) => handlers.hover(meant(dot, event).side, shownAt(meant(dot, event))),
-    pointerleave: () => handlers.hover(dot.side, null),
-    click: (event) => handlers.pick(meant(dot, event).side, shownAt(meant(dot, event)), event),
+    click: (event) => choose(meant(dot, event).side, meant(dot, event).at),
   });
   replace(
     drawing,

@@ -1,54 +1,72 @@
-// Why a weight is what it is: query times key, divided, softmax, with the model's own numbers.
+// All numbers behind a weight: query and key as strips, every score, and where a score comes from.
 
-import { signedNumber } from "../lib/digits.js";
-import { asWord, element, goTo, percent, problem, prose, replace, tableHead } from "../lib/dom.js";
+import { powerParts, signedNumber } from "../lib/digits.js";
+import { asWord, element, percent, problem, prose, replace, tableHead } from "../lib/dom.js";
 import { vectorStrip } from "../lib/draw.js";
 import { attend } from "../steps/attend.js";
-import { questionedLink } from "./questions.js";
-import { whyBars } from "./why_bars.js";
 
-const SET_BY_HAND =
-  "Something was changed by hand, and these weights come after it. Take the change back to see " +
-  "the sum behind them.";
+// Filled when it is unfolded, and again when the word or the head changes.
+/** @param {ReadView} view */
+export function numbersBox(view) {
+  const box = element("div", { class: "numbers-box" });
+  /** @type {[Shown, Why] | null} */
+  let of = null;
+  let drawn = "";
+  const fill = () => {
+    if (!root.open || !of) return;
+    const [{ reading, choice }, { link }] = of;
+    const request = JSON.stringify([reading.sentence, choice, link.query, link.key]);
+    if (request === drawn) return;
+    drawn = request;
+    replace(box, allNumbers(view, ...of));
+  };
+  const root = element(
+    "details",
+    { class: "why-numbers", open: view.state.get("because") !== "", on: { toggle: fill } },
+    element("summary", null, "All numbers"),
+    box,
+  );
+  return {
+    root,
+    /** @param {Shown | null} shown @param {Why} why */
+    show(shown, why) {
+      root.hidden = !shown;
+      of = shown && [shown, why];
+      fill();
+    },
+  };
+}
 
-/** @param {ReadView} view @param {Shown} shown */
-export async function drawWhy(view, shown) {
-  const { state, source, selection, elements } = view;
-  const { why, drawnFrom } = elements;
-  const { reading, choice, part: shownPart } = shown;
-  const link = state.get("why") === "yes" && !selection.peek ? questionedLink(state, shown) : null;
-  const isShown = link !== null && shownPart.steps && !reading.changes;
-  if (link !== null && reading.changes && drawnFrom.why !== SET_BY_HAND) {
-    drawnFrom.why = SET_BY_HAND;
-    why.hidden = false;
-    replace(why, element("p", null, SET_BY_HAND));
-    return;
-  }
-  if (link !== null && reading.changes) return;
-  const request = isShown ? JSON.stringify([reading.sentence, choice, link.query, link.key]) : "";
-  if (drawnFrom.why === request) return;
-  drawnFrom.why = request;
-  why.hidden = !isShown;
-  if (!isShown) {
-    replace(why);
-    return;
-  }
-  const { part, layer, head } = choice;
-  try {
-    const inputs = await source.steps({ sentence: reading.sentence, part, layer, head });
-    if (drawnFrom.why !== request) return;
-    replace(why, weightExplanation(view, shown, link, inputs));
-    if (selection.scrollTarget === why) goTo(why, "nearest");
-    selection.scrollTarget = null;
-  } catch (error) {
-    if (drawnFrom.why === request) replace(why, problem(error));
-  }
+/** @param {ReadView} view @param {Shown} shown @param {Why} why */
+function allNumbers({ state, source }, shown, { link, parts }) {
+  const { part, grid } = shown;
+  const [asks, answers] = [grid.queries[link.query], grid.keys[link.key]].map(asWord);
+  const score = signedNumber(parts.scaled[parts.key], 2);
+  return [
+    isCut(part, link) && pieceNote(part, parts),
+    element(
+      "div",
+      { class: "sum" },
+      element(
+        "div",
+        null,
+        productStep(parts, asks, answers),
+        source.live && becauseTree(state, source, shown, link, score),
+        source.views.includes("steps") && stepsLink(state, shown, parts),
+      ),
+      element("div", null, softmaxTable(parts, part.key.tokens)),
+    ),
+  ];
 }
 
 // The tokens of both words that have the largest weight between them, and every number on the way
 // to that weight.
-/** @param {Inputs} inputs @param {number[]} queries @param {number[]} keys */
-function weightParts(inputs, queries, keys) {
+/** @param {Inputs} inputs @param {Part} part @param {Link} link @returns {WeightParts} */
+export function weightParts(inputs, part, link) {
+  /** @param {Side} side @param {number} word */
+  const tokensOf = ({ word_of_token: words }, word) =>
+    [...words.keys()].filter((token) => words[token] === word);
+  const [queries, keys] = [tokensOf(part.query, link.query), tokensOf(part.key, link.key)];
   const { stages, width } = attend(inputs);
   /** @param {Matrix} matrix @param {number} at */
   const row = ({ columns, values }, at) => values.subarray(at * columns, (at + 1) * columns);
@@ -69,38 +87,6 @@ function weightParts(inputs, queries, keys) {
     weights: row(stages.weights, position),
     sum: scaled.reduce((total, one) => total + Math.exp(one), 0),
   };
-}
-
-/** @param {ReadView} view @param {Shown} shown @param {Link} link @param {Inputs} inputs */
-function weightExplanation({ state, source }, shown, link, inputs) {
-  const { part, grid } = shown;
-  /** @param {Side} side @param {number} word */
-  const wordTokens = ({ word_of_token: words }, word) =>
-    [...words.keys()].filter((token) => words[token] === word);
-  const parts = weightParts(
-    inputs,
-    wordTokens(part.query, link.query),
-    wordTokens(part.key, link.key),
-  );
-  const [asks, answers] = [grid.queries[link.query], grid.keys[link.key]].map(asWord);
-  const score = signedNumber(parts.scaled[parts.key], 2);
-  /** @param {string} sentence */
-  const toSentence = (sentence) =>
-    state.set({ sentence, q: null, k: null, changes: null, because: null }, true);
-  return [
-    element("h2", null, `Why ${percent(link.weight)}?`),
-    whyBars(parts, part.key.tokens, asks, toSentence),
-    isCut(part, link) && pieceNote(part, parts),
-    element(
-      "ol",
-      { class: "sum" },
-      element("li", null, productStep(parts, asks, answers)),
-      element("li", null, divisionStep(parts)),
-      element("li", null, softmaxStep(parts, part.key.tokens, asks, answers)),
-    ),
-    source.live && becauseTree(state, source, shown, link, score),
-    source.views.includes("steps") && stepsLink(state, shown, parts),
-  ];
 }
 
 /** @param {State} state @param {Shown} shown @param {WeightParts} parts */
@@ -141,7 +127,7 @@ function productStep({ vector, keyVector, scores, key, width }, asks, answers) {
     { name: "query × key", values: products },
   ];
   return [
-    element("h3", null, "Query meets key"),
+    element("h2", null, "Query meets key"),
     element(
       "p",
       null,
@@ -199,73 +185,41 @@ function allProducts(vector, keyVector, products) {
   );
 }
 
-/** @param {WeightParts} parts */
-function divisionStep({ scores, scaled, key, width }) {
-  return [
-    element("h3", null, "Divided by √d"),
-    element(
-      "p",
-      null,
-      `A sum of ${width} products is large by its length alone. Divided by √${width} = ` +
-        `${signedNumber(Math.sqrt(width), 2)}:`,
-    ),
-    element(
-      "p",
-      { class: "formula" },
-      `${signedNumber(scores[key], 2)} / ${signedNumber(Math.sqrt(width), 2)} = `,
-      element("b", null, signedNumber(scaled[key], 2)),
-    ),
-  ];
-}
-
-/**
- * @param {WeightParts} parts
- * @param {string[]} names
- * @param {string} asks
- * @param {string} answers
- */
-function softmaxStep({ scaled, weights, key, sum }, names, asks, answers) {
+// Every key that the word can see, the largest weight first.
+/** @param {WeightParts} parts @param {string[]} names */
+function softmaxTable({ scores, scaled, weights, key, sum }, names) {
   const order = [...weights.keys()].sort((a, b) => weights[b] - weights[a]);
-  /** @param {number} k */
-  const row = (k) =>
+  /** @param {Child[]} cells @param {string | null} [name] */
+  const row = (cells, name) =>
     element(
       "tr",
-      { class: k === key ? "chosen" : null },
-      element("th", { scope: "row" }, names[k]),
-      element("td", { class: "number" }, signedNumber(scaled[k], 2)),
-      element("td", { class: "number" }, withPower(signedNumber(Math.exp(scaled[k]), 1))),
-      element(
-        "td",
-        { class: "number" },
-        element("span", { class: "bar", style: { "--share": weights[k] } }),
-        percent(weights[k]),
+      { class: name },
+      cells.map((cell, at) =>
+        element(at ? "td" : "th", at ? { class: "number" } : { scope: "row" }, cell),
       ),
     );
-  return [
-    element("h3", null, "Softmax: shares of 100 %"),
+  return element(
+    "table",
+    { class: "softmax" },
+    tableHead([null, "score", "divided", raised("e", "divided"), "share"]),
     element(
-      "p",
+      "tbody",
       null,
-      prose(
-        `Every word that ${asks} can see gets such a number; e to its power makes all of them ` +
-          `positive, and the share of ${answers} is its part of their sum:`,
+      order.map((k) =>
+        row(
+          [
+            names[k],
+            signedNumber(scores[k], 2),
+            signedNumber(scaled[k], 2),
+            withPower(Math.exp(scaled[k])),
+            percent(weights[k]),
+          ],
+          k === key ? "chosen" : null,
+        ),
       ),
+      row(["sum", "", "", withPower(sum), "100 %"], "total"),
     ),
-    element(
-      "p",
-      { class: "formula" },
-      [raised("e", signedNumber(scaled[key], 2)), " / sum = "],
-      [withPower(signedNumber(Math.exp(scaled[key]), 1)), " / "],
-      [withPower(signedNumber(sum, 1)), " = "],
-      element("b", { class: "unbroken" }, percent(weights[key])),
-    ),
-    element(
-      "table",
-      { class: "softmax" },
-      tableHead([null, "scaled", raised("e", "scaled"), "weight"]),
-      element("tbody", null, order.slice(0, 12).map(row)),
-    ),
-  ];
+  );
 }
 
 /** @param {string} base @param {string} exponent */
@@ -274,10 +228,10 @@ function raised(base, exponent) {
 }
 
 // 6.6e+10 as people write it.
-/** @param {string} text */
-function withPower(text) {
-  const [digits, exponent] = text.split("e");
-  return exponent ? raised(`${digits} × 10`, String(Number(exponent)).replace("-", "−")) : text;
+/** @param {number} value */
+function withPower(value) {
+  const [written, exponent] = powerParts(value, 1);
+  return exponent ? raised(`${written} × 10`, exponent) : written;
 }
 
 // The score of a pair as a tree: what was written into query and key, term by term, each to open.
