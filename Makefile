@@ -9,7 +9,7 @@ PIP := $(BIN)/python -m pip install -qq --disable-pip-version-check --no-compile
 # Two lanes of tests beside all others: what waits for a browser or for a process to start leaves its
 # core to the rest. A third of the time each; docs/design.md says how they were measured.
 VIEW := tests/view tests/monitoring tests/experiments tests/heads tests/text tests/textbook
-COMMANDS := tests/cli tests/corpus tests/model tests/train tests/transformer tests/watcher
+COMMANDS := tests/cli tests/corpus tests/model tests/transformer tests/watcher
 # Repeats of what other tests show (a second seed, another size) are left to make nightly.
 OF_EVERY_RUN := $(BIN)/pytest -m 'not nightly and not site and not package'
 # Tests of the engine that run a second time without the native kernels: the plans of tiles run
@@ -96,6 +96,7 @@ check: $(VENV)/test.stamp check-js ## lint and type-check alone
 	$(BIN)/ruff format --check .
 	$(BIN)/lint-imports --no-logo
 	$(BIN)/mypy
+	@$(BIN)/python tools/size.py
 
 # Node is a tool for developers of the page: without it the rest is checked all the same.
 check-js: ## format, lint and type-check the page's JavaScript, where Node is installed
@@ -111,20 +112,22 @@ $(VENV)/site.stamp: $(VENV)/test.stamp
 	@touch $@
 
 # WHEELS=folder takes parts that are there: the files of view/site/parts.py.
-site: $(VENV)/site.stamp docs-site ## build explorer and documentation as a static site, in the folder public
-	@mkdir -p public && rm -rf public/docs && cp -R dist/docs public/docs
+site: $(VENV)/site.stamp $(VENV)/docs.stamp ## build explorer and documentation as a static site, in the folder public
+	@mkdir -p public && rm -rf public/docs
+	@$(SPHINX) -t explorer -d $(VENV)/doctrees-site docs public/docs
 	@$(BIN)/regard site public $(if $(WHEELS),--wheels $(WHEELS))
 
 test-site: $(VENV)/site.stamp ## build a site, then compare and use it in Node, Chromium and Firefox
 	@REGARD_SITE_WHEELS=$(WHEELS) $(BIN)/pytest -m site tests/site
 
-# Sphinx, its theme and its reader of Markdown.
-$(VENV)/docs.stamp: $(VENV)/test.stamp
+# Sphinx, its theme and its reader of Markdown; the pages need nothing of the test set.
+$(VENV)/docs.stamp: $(VENV)/base.stamp
 	@$(PIP) --editable '.[docs]'
 	@touch $@
 
+SPHINX = $(BIN)/python -m sphinx -q -W --keep-going
 docs-site: $(VENV)/docs.stamp ## build the documentation site, in the folder dist/docs
-	@$(BIN)/python -m sphinx -q -W --keep-going -d $(VENV)/doctrees docs dist/docs
+	@$(SPHINX) -d $(VENV)/doctrees docs dist/docs
 	@echo "dist/docs/index.html"
 
 # Minutes: three packages are built and installed, each in an environment of its own.

@@ -28,11 +28,11 @@ from judge.alignment_error import (
 )
 from regard.text.tokens import normalise
 from regard.text.words import split_words
-from regard.train.aligner import align
-from regard.train.data import AT_END, MarkedPair, Pair, read_pairs
 from regard.transformer import alignment
 from regard.transformer.checkpoint import load_model
 from regard.transformer.reading import Reading
+from train.aligner import align
+from train.data import AT_END, MarkedPair, Pair, read_pairs
 
 PAIRS = 100_000
 OTHERS = {

@@ -106,10 +106,10 @@ def time_regard(folder: Path | None) -> dict[str, float]:
 
 def time_torch(folder: Path | None) -> dict[str, float]:
     """The same parameters, the same beams, in PyTorch."""
-    from regard.train.data import load_tokens
-    from regard.train.decoding import Translator
-    from regard.train.model import to_torch
     from regard.transformer.checkpoint import SHIPPED, TOKENS, load_parameters
+    from train.data import load_tokens
+    from train.decoding import Translator
+    from train.model import to_torch
 
     path = folder or SHIPPED
     config, parameters = load_parameters(path)

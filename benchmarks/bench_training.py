@@ -18,7 +18,8 @@ import numpy as np
 import torch
 
 import regard.transformer
-from regard.train.data import (
+from regard.transformer.config import END, Config, random_parameters
+from train.data import (
     Ragged,
     encode_pairs,
     load_tokens,
@@ -26,19 +27,18 @@ from regard.train.data import (
     rows_within,
     without_links,
 )
-from regard.train.dataset import Dataset, find_splits
-from regard.train.loop import (
+from train.dataset import Dataset, find_splits
+from train.loop import (
     RoundText,
     attention_kernel,
     batches,
     compile_loss,
     working_mode,
 )
-from regard.train.model import Tensors, to_torch
-from regard.train.packing import word_table
-from regard.train.recipe import Hyperparameters, TaughtHead
-from regard.train.step import DeviceBatch, new_state, step_function
-from regard.transformer.config import END, Config, random_parameters
+from train.model import Tensors, to_torch
+from train.packing import word_table
+from train.recipe import Hyperparameters, TaughtHead
+from train.step import DeviceBatch, new_state, step_function
 
 BASE = Hyperparameters(tokens_per_batch=81_920, dropout=0.12, split=0.1, source_width=112)
 TAUGHT = (

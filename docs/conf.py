@@ -28,7 +28,9 @@ from regard.cli import main
 LOGGER = logging.getLogger(__name__)
 ROOT = Path(__file__).resolve().parents[1]
 DOCS = ROOT / "docs"
-EXPLORER = "../"  # where it is published: the documentation is below it
+# Where make site publishes it: the documentation is below it. Alone, the documentation has no link.
+EXPLORER = "../" if tags.has("explorer") else None  # noqa: F821 (Sphinx defines tags)
+EXPLORER_LINK = '<a class="first" href="../">Open the explorer</a>\n'
 URLS = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["urls"]
 
 project, author = "regard", "The regard authors"
@@ -84,7 +86,12 @@ class Picture(SphinxDirective):
 
 
 def link_to_repository(app: Sphinx, page: str, source: list[str]) -> None:
-    """Make links that leave docs/ links to the repository; pictures are copied from there."""
+    """Make links that leave docs/ links to the repository; pictures are copied from there.
+
+    The link to the explorer stays only where the explorer is published beside the pages.
+    """
+    if EXPLORER is None:
+        source[0] = source[0].replace(EXPLORER_LINK, "")
 
     def moved(found: re.Match[str]) -> str:
         path = (DOCS / found[2]).resolve()

@@ -4,8 +4,8 @@ python examples/collapse.py [--steps 240] [--seeds 3] [--out runs] [--picture co
 
 The task is to repeat: the second half of a sequence is its first half again, so the model has to
 find the token that followed last time. The two trainings differ in the learning rate alone. There
-is no QK norm, so nothing bounds the scores. Both are monitored, from several seeds; the alert of
-the second comes before its loss shows anything. Look at them afterwards: regard open runs/collapse
+is no QK norm, so nothing bounds the scores. Both are monitored, from several seeds; in two of three
+the alert comes before the loss shows anything. Look at them afterwards: regard open runs/collapse
 """
 
 import argparse
@@ -120,8 +120,8 @@ def draw(monitors: dict[str, Any], path: str) -> None:
         axes[2].plot(history.steps, history["entropy_share"].min(axis=1))
         if monitor.alerts:
             for one in axes:
-                one.axvline(monitor.alerts[0].step, color="crimson", linestyle=":")
-            axes[0].text(monitor.alerts[0].step, 3.2, " first alert", color="crimson")
+                one.axvline(monitor.alerts[0].first, color="crimson", linestyle=":")
+            axes[0].text(monitor.alerts[0].first, 3.2, " first alert", color="crimson")
     for one, title in zip(axes, ("loss", "largest score", "smallest entropy share"), strict=True):
         one.set_ylabel(title)
     axes[1].set_yscale("log")

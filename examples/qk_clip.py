@@ -1,9 +1,9 @@
-"""QK-clip in a dozen lines: no score stays above a limit, with the exact maxima of a monitor.
+"""QK-clip: after each step no head has a score above a limit, by the exact maxima of a monitor.
 
-After each step the query and key weights of a head whose largest score was above the limit are
-scaled by the root of limit / largest, as in MuonClip (Kimi K2, arXiv 2507.20534). Fused kernels
-hide the scores; regard.monitor bounds them by the log-sum-exp that the kernels return, and computes
-exact maxima of heads whose bound is above the limit alone.
+The queries and keys of a head whose largest score was above the limit are scaled so that it becomes
+the limit, as in MuonClip (Kimi K2, arXiv 2507.20534). Query heads that share a key head: the keys
+are scaled for the loudest of them, by the root of its factor, and each query head by what is left.
+Fused kernels hide scores; ``regard.monitor(..., exact_scores=True)`` computes the largest ones.
 """
 
 from typing import Any
@@ -15,13 +15,18 @@ LIMIT = 30.0
 
 @torch.no_grad()
 def qk_clip(monitor: Any, model: torch.nn.Module, limit: float = LIMIT) -> None:
-    """Clip the heads of modules with ``q_proj`` and ``k_proj``, one key head to a query head."""
-    for path, largest_h in monitor.max_scores(threshold=limit).items():
+    """Clip the heads of modules with ``q_proj`` and ``k_proj``, of any number of key heads."""
+    for path, largest_h in monitor.max_scores().items():
         attention = model.get_submodule(path)
-        factor_h = (limit / largest_h).clamp(max=1).sqrt()  # 1 where a score is not above it
-        for projection in (attention.q_proj, attention.k_proj):
-            rows_of_head = projection.weight.unflatten(0, (len(factor_h), -1))
-            rows_of_head.mul_(factor_h[:, None, None])
+        key_heads = attention.k_proj.out_features // attention.head_dim
+        factor_h = (limit / largest_h).clamp(max=1)  # 1 where a score is not above it
+        factor_h[largest_h <= 0] = 1
+        of_key = factor_h.view(key_heads, -1).amin(dim=1).sqrt()
+        of_query = factor_h / of_key.repeat_interleave(len(factor_h) // key_heads)
+        for projection, own_h in ((attention.q_proj, of_query), (attention.k_proj, of_key)):
+            for numbers in projection.parameters():  # weight, and bias where there is one
+                rows_of_head = numbers.unflatten(0, (len(own_h), -1))
+                rows_of_head.mul_(own_h.view(-1, *[1] * numbers.ndim))
 
 
 def main() -> None:
@@ -32,13 +37,13 @@ def main() -> None:
 
     config = LlamaConfig(
         vocab_size=50, hidden_size=64, intermediate_size=128, num_hidden_layers=2,
-        num_attention_heads=4, num_key_value_heads=4,
+        num_attention_heads=4, num_key_value_heads=2,
     )  # fmt: skip
     for clipped in (False, True):
         torch.manual_seed(0)
         model = LlamaForCausalLM(config)
         optimizer = torch.optim.AdamW(model.parameters(), lr=0.03)
-        with regard.monitor(model, threshold=LIMIT, on_alert=lambda _: None) as monitor:
+        with regard.monitor(model, exact_scores=True, on_alert=lambda _: None) as monitor:
             for _ in range(60):
                 half = torch.randint(0, 50, (8, 16))
                 ids = torch.cat([half, half], dim=1)

@@ -43,6 +43,19 @@ def write_half(target: Path, error: BaseException) -> None:
         raise error
 
 
+def test_a_draft_of_a_killed_process_is_removed_later(tmp_path):
+    stale = tmp_path / ".a.txt.123.0123abcd.draft"
+    fresh, other = tmp_path / ".a.txt.124.0123abcd.draft", tmp_path / ".a.txt.old.draft"
+    for path in (stale, fresh, other):
+        path.write_text("half")
+    for path in (stale, other):
+        os.utime(path, (0, 0))
+    write_text(tmp_path / "a.txt", "whole")
+    assert sorted(path.name for path in tmp_path.iterdir()) == sorted(
+        [fresh.name, other.name, "a.txt"]
+    )
+
+
 def test_a_file_is_made_or_replaced(target: Path) -> None:
     write_text(target, "mangé\n")
     assert only_file(target) == "mangé\n"

@@ -17,7 +17,7 @@ from tests.helpers.planted_model import planted_model, planted_tokenizer
 from tests.test_examples import run_cell
 
 import regard
-from regard.cli import app_for, with_command
+from regard.cli import GLOBAL_OPTIONS, app_for, with_command
 from regard.cli.commands import COMMANDS
 from regard.monitoring.monitor import Monitor
 from regard.view.page.routes import PUBLIC_ADDRESS
@@ -29,11 +29,11 @@ REFERENCE = (DOCS / "reference.md").read_text(encoding="utf-8")
 CLASSES = [x for name in regard.__all__ if inspect.isclass(x := getattr(regard, name))]
 # Members whose example needs a model of images or sound, another model, or a package of an extra.
 ELSEWHERE = {
-    "image": "docs/watch.md",
-    "with_picture": "docs/watch.md",
-    "word_times": "docs/watch.md",
+    "image": "docs/watch-details.md",
+    "with_picture": "docs/watch-details.md",
+    "word_times": "docs/watch-details.md",
     "image_grid": "tests/watcher/media/test_image.py",
-    "rotation": "docs/watch.md",
+    "rotation": "docs/watch-details.md",
     "seconds": "tests/watcher/media/test_sound.py",
     "widget": "tests/view/page/test_notebook.py",
 }
@@ -107,27 +107,6 @@ def test_a_public_method_has_a_docstring_and_an_example(result):
             )
 
 
-class Trained(torch.nn.Module):
-    """For docs/training.md: a model that returns its loss."""
-
-    def __init__(self):
-        super().__init__()
-        self.layer = torch.nn.TransformerEncoderLayer(8, 2, 16, dropout=0.0, batch_first=True)
-
-    def forward(self, x):
-        class Output:
-            loss = self.layer(x).square().mean()
-
-        return Output
-
-
-def trained() -> dict[str, object]:
-    model = Trained()
-    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
-    batches = [{"x": torch.ones(1, 4, 8)}] * 2
-    return {"regard": regard, "model": model, "optimizer": optimizer, "loader": batches}
-
-
 def answering(text: str) -> dict[str, object]:
     """A GPT-2 of random parameters that knows the words of a text, and the text as its input."""
     words = dict.fromkeys(re.findall(r"\w+|[^\w\s]+", text))
@@ -144,15 +123,30 @@ def answering(text: str) -> dict[str, object]:
     return {"regard": regard, "model": model, "tokenizer": tokenizer, "inputs": inputs}
 
 
+def hybrid() -> dict[str, object]:
+    """For docs/mixers.md: a small model, one layer a gated delta net and one attention."""
+    names = answering("the dog ate the food because it was hungry .")
+    sizes = {"hidden_size": 16, "intermediate_size": 24, "num_hidden_layers": 2, "num_experts": 0,
+             "num_attention_heads": 2, "num_key_value_heads": 2, "head_dim": 8,
+             "linear_num_key_heads": 2, "linear_num_value_heads": 2, "linear_key_head_dim": 8,
+             "linear_value_head_dim": 8, "layer_types": ["linear_attention", "full_attention"],
+             "mlp_only_layers": [0, 1], "max_position_embeddings": 64}  # fmt: skip
+    special = {"bos_token_id": None, "eos_token_id": None, "pad_token_id": None}
+    torch.manual_seed(0)
+    config = hf.Qwen3NextConfig(vocab_size=len(names["tokenizer"]), **sizes, **special)
+    return names | {"model": hf.Qwen3NextForCausalLM(config).eval(), "torch": torch}
+
+
 GUIDES = {  # page: how many of its blocks run here (tests/watcher runs others), what they need
-    "../README.md": (2, lambda: answering("Document A: ... the dog ate because it was hungry .")),
+    "../README.md": (3, dict),
     "index.md": (1, lambda: answering("the dog ate because it was hungry .")),
-    "watch.md": (1, lambda: answering("a dog ate the food because it was hungry .")),
     "learn.md": (3, dict),
-    "sources.md": (4, lambda: answering(blocks("sources.md")[0])),
+    "sources.md": (5, dict),
     "own-model.md": (4, dict),
+    "all-of-regard.md": (1, dict),
     "experiments.md": (1, models),
-    "training.md": (1, trained),
+    "mixers.md": (2, hybrid),
+    "training.md": (2, dict),
     "check.md": (1, lambda: {"my_attention": regard.attention}),
 }
 
@@ -166,6 +160,21 @@ def test_the_code_of_a_guide_runs(page, tmp_path, monkeypatch, capsys):
     for block in found[:number]:
         exec(compile(block, page, "exec"), names)  # noqa: S102 (our own page)
     assert capsys.readouterr().out or "print(" not in "".join(found[:number])
+
+
+def test_every_room_and_file_of_the_whole_is_there():
+    """The rooms are the folders of the import contract, the first one first."""
+    text = (DOCS / "all-of-regard.md").read_text(encoding="utf-8")
+    assert len(text.splitlines()) <= 250
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    layers = project["tool"]["importlinter"]["contracts"][0]["layers"]
+    folders = [x.removeprefix("regard.") for x in reversed(layers)]
+    rooms = [x for x in folders if (ROOT / "src/regard" / x).is_dir()]
+    assert re.findall(r"^## \d+\. .*: `(\w+)/`$", text, flags=re.MULTILINE) == rooms
+    named = set(re.findall(r"`(\w+/[\w./]+\.\w+|\w+\.py)`", text))
+    bases = ROOT, ROOT / "src/regard"
+    assert len(named) > 100
+    assert [x for x in sorted(named) if not any((base / x).exists() for base in bases)] == []
 
 
 def test_the_gallery_is_drawn():
@@ -196,7 +205,10 @@ def options(command: str) -> set[str]:
 @pytest.mark.parametrize("line", commands())
 def test_a_command_of_a_page_has_these_options(line):
     words = with_command(shlex.split(line)[1:])
-    given = {word for word in words if re.match(r"--?[a-z]", word)} - {"--help"}
+    given = {word for word in words if re.match(r"--?[a-z]", word)} - set(GLOBAL_OPTIONS)
+    if "--call" in given:  # the names in it are options too
+        call = words[words.index("--call") + 1]
+        given -= {f"--{name}" for name in re.findall(r"\w+", call)}
     assert not given or given <= options(words[0])
 
 

@@ -2,7 +2,10 @@
 
 import ast
 import json
+import re
 import runpy
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +32,17 @@ def test_an_example_prints_what_it_promises(name, capsys, monkeypatch, tmp_path)
     assert ENDS[name] in capsys.readouterr().out
 
 
+@pytest.mark.parametrize(("folder", "tests"), [("course", 3), ("kernel_ci", 5)])
+def test_a_folder_of_tests_runs_in_a_clone(folder, tests):
+    """As docs/check-in-your-course.md prints it; this project's own settings do not apply there."""
+    command = [sys.executable, "-m", "pytest", "-q", "--collect-only", "-p", "no:cacheprovider"]
+    run = subprocess.run(
+        [*command, f"examples/{folder}"], cwd=EXAMPLES.parent, capture_output=True, text=True,
+        check=False,
+    )  # fmt: skip
+    assert (run.returncode, run.stdout.count("::")) == (0, tests), run.stdout
+
+
 def test_hello_is_short():
     assert len((EXAMPLES / "hello_attention.py").read_text(encoding="utf-8").splitlines()) <= 24
 
@@ -39,6 +53,9 @@ def test_the_tour_runs_cell_by_cell(capsys):
     shown = [run_cell(cell, namespace) for cell in CELLS]
     printed = capsys.readouterr().out
     assert "weights[good, am] = " in printed
+    taught = re.search(r"weights\[it, dog\] = .* = ([\d.]+)$", printed, flags=re.MULTILINE)
+    assert taught is not None
+    assert float(taught[1]) > 0.99, "the tour shows another head than the one that was taught"
     assert "no scaling" in printed
     assert any(text.startswith("<svg") for text in shown)
 

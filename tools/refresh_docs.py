@@ -21,8 +21,8 @@ PAGES = (
     ROOT / "README.md",
     ROOT / "CONTRIBUTING.md",
     ROOT / "docs/benchmarks.md",
-    ROOT / "docs/design.md",
-    ROOT / "docs/check.md",
+    ROOT / "docs/all-of-regard.md",
+    ROOT / "docs/check-catalogue.md",
     ROOT / "docs/model-card.md",
     ROOT / "docs/experiments.md",
 )
@@ -113,7 +113,7 @@ def reading_figures() -> str:
         f"| {text} | " + " | ".join(f"{x[name]:g}" if name in x else "" for x in columns) + " |"
         for name, text in names.items()
     ]
-    scores = model["scores"]["int8, float32"]
+    scores = model["scores"]["int8"]
     return "\n".join(
         [
             _machine(figures),
@@ -299,6 +299,13 @@ def catalogue() -> str:
     return "\n".join(mistake.markdown for mistake in CATALOGUE)
 
 
+def structural() -> str:
+    """Every fault of structure."""
+    from regard.checker.mistakes import STRUCTURAL
+
+    return "\n".join(mistake.markdown for mistake in STRUCTURAL)
+
+
 def effects_of_heads() -> str:
     """The heads with the largest effects on the French pronoun, and how well the formula did."""
     effects = _pronoun_effects()
@@ -354,6 +361,7 @@ PARTS = {
     "effects": effects_of_heads,
     "repair": self_repair,
     "catalogue": catalogue,
+    "structural": structural,
     "others": other_figures,
     "gpu": gpu_figures,
     "site": site_figures,
@@ -361,7 +369,7 @@ PARTS = {
     "reading": lambda: capture(SENTENCE, until="Came from"),
     "robots": lambda: capture("example", "robots"),
     "tree": tree,
-    "walks": walks.in_the_design,
+    "walks": walks.all_walks,
     "attention": attention_figures,
     **model_docs.PARTS,
 }

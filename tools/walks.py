@@ -1,6 +1,6 @@
 """Walks through the code: which files of regard a call passes, in the order it first enters them.
 
-Run ``python tools/walks.py``; ``make docs`` writes the first two into docs/design.md.
+Run ``python tools/walks.py``; ``make docs`` writes them into docs/all-of-regard.md.
 """
 
 import subprocess
@@ -67,16 +67,6 @@ def sentence() -> list[str]:
     return walk(command)
 
 
-def observed() -> list[str]:
-    """The walk of ``regard.observe`` on 600 tokens."""
-    import numpy as np
-
-    import regard
-
-    query, key, value = np.random.default_rng(0).standard_normal((3, 600, 64), dtype=np.float32)
-    return walk(lambda: regard.observe(query, key, value, causal=True))
-
-
 def checked() -> list[str]:
     """The walk of ``regard.check`` on a three-line NumPy function."""
     import numpy as np
@@ -109,11 +99,42 @@ def watched() -> list[str]:
     return walk(block)
 
 
+def monitored() -> list[str]:
+    """The walk of one observed step of ``regard.monitor``, into a folder."""
+    import tempfile
+
+    import torch
+
+    import regard
+
+    torch.manual_seed(0)
+    layer = torch.nn.TransformerEncoderLayer(8, 2, 16, dropout=0.0, batch_first=True)
+    optimizer = torch.optim.SGD(layer.parameters(), lr=0.1)
+
+    def training(folder: str) -> None:
+        with regard.monitor(layer, every=1, to=folder):
+            layer(torch.randn(2, 4, 8)).square().mean().backward()
+            optimizer.step()
+
+    with tempfile.TemporaryDirectory() as folder:
+        return walk(lambda: training(f"{folder}/training"))
+
+
+def answered() -> list[str]:
+    """The walk of the page's answer to a sentence, from its path to the bytes."""
+    from regard.view.page.answers import Sources, Stop
+    from regard.view.page.routes import all_answers
+
+    answers = all_answers(Sources())
+    return walk(lambda: answers["/api/read"]({"sentence": SENTENCE}, Stop()))
+
+
 WALKS = {
     'regard "A dog ate ..."': sentence,
     "regard.watch": watched,
-    "regard.observe": observed,
     "regard.check": checked,
+    "regard.monitor": monitored,
+    "/api/read": answered,
 }
 
 
@@ -122,16 +143,22 @@ def line(name: str) -> str:
     command = [sys.executable, __file__, name]
     trace = subprocess.run(command, capture_output=True, text=True, check=True).stdout.split()
     steps = (
-        f"{folder or 'regard'}: {', '.join(path.rpartition('/')[2] for path in paths)}"
+        f"{folder or 'regard'}: {', '.join(map(_name, paths))}"
         for folder, paths in groupby(trace, lambda path: path.rpartition("/")[0])
     )
     text = f"- **`{name}`**, {len(trace)} files. {'; '.join(steps)}."
-    return textwrap.fill(text, 100, subsequent_indent="  ", break_on_hyphens=False)
+    return textwrap.fill(text, 120, subsequent_indent="  ", break_on_hyphens=False)
 
 
-def in_the_design() -> str:
-    """The walks that docs/design.md shows."""
-    return "\n".join(line(name) for name in list(WALKS)[:2])
+def _name(path: str) -> str:
+    """The name of a file; Markdown would take the underscores of ``__init__`` for bold type."""
+    name = path.rpartition("/")[2]
+    return f"`{name}`" if name.startswith("__") else name
+
+
+def all_walks() -> str:
+    """The walks as docs/all-of-regard.md shows them."""
+    return "\n".join(map(line, WALKS))
 
 
 if __name__ == "__main__":
@@ -139,4 +166,4 @@ if __name__ == "__main__":
     if len(sys.argv) > 1:
         print("\n".join(WALKS[sys.argv[1]]()))
     else:
-        print("\n".join(map(line, WALKS)))
+        print(all_walks())

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from regard.engine.paged import observe_paged
     from regard.errors import RegardError
     from regard.experiments.experiment import Experiment
+    from regard.judging.judge import judge
     from regard.monitoring.monitor import monitor
     from regard.textbook.steps import Steps, self_attention
     from regard.transformer.checkpoint import load_model
@@ -30,10 +31,11 @@ if TYPE_CHECKING:
     from regard.transformer.reading import Reading, read
     from regard.view.figure.picture import Picture
     from regard.watcher.files.watched_file import load
+    from regard.watcher.seam.call import declare
     from regard.watcher.seen import Seen
     from regard.watcher.watch import watch
 
-__version__ = "0.2.0"
+__version__ = "0.3.0"
 
 __all__ = [  # noqa: RUF022 (in the order a sentence meets them)
     "self_attention",
@@ -52,7 +54,9 @@ __all__ = [  # noqa: RUF022 (in the order a sentence meets them)
     "Experiment",
     "watch",
     "Seen",
+    "judge",
     "monitor",
+    "declare",
     "check",
     "Report",
     "survey",
@@ -79,7 +83,9 @@ _MODULES = {
     "Experiment": "regard.experiments.experiment",
     "watch": "regard.watcher.watch",
     "Seen": "regard.watcher.seen",
+    "judge": "regard.judging.judge",
     "monitor": "regard.monitoring.monitor",
+    "declare": "regard.watcher.seam.call",
     "check": "regard.checker.check",
     "Report": "regard.checker.report",
     "survey": "regard.corpus.survey",
@@ -90,7 +96,7 @@ _MODULES = {
 
 def __getattr__(name: str) -> object:
     """Import a public name when it is first used, so that ``import regard`` takes no time."""
-    if name in ("errors", "distributed"):  # modules; the second imports torch
+    if name in ("errors", "distributed"):  # modules; the second imports torch where it is installed
         return _import_module(f"regard.{name}")
     if name not in _MODULES:
         raise AttributeError(f"module 'regard' has no attribute {name!r}")

@@ -13,9 +13,11 @@ A full disk, an error or a kill in between leaves the old file as it was.
 from __future__ import annotations
 
 import os
+import re
 import secrets
 import shutil
 import stat
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -25,6 +27,7 @@ from regard.errors import FileError
 DRAFT_SUFFIX = ".draft"
 # A draft's name stays within the file system's limit even where the target's is at it.
 MAX_DRAFT_NAME_CHARACTERS = 40
+STALE_DRAFT_SECONDS = 3600.0  # since the last write; nothing is removed that may still be written
 
 
 def write_bytes(path: str | Path, data: bytes) -> None:
@@ -118,13 +121,25 @@ def _refuse(path: str | Path, target: Path) -> None:
 
 def _new_draft(path: str | Path, target: Path) -> Path:
     """An empty draft; made by ``os.open``, so that the user's umask decides its permissions."""
-    token = f"{os.getpid()}.{secrets.token_hex(4)}"
-    draft = target.with_name(f".{target.name[:MAX_DRAFT_NAME_CHARACTERS]}.{token}{DRAFT_SUFFIX}")
+    stem = f".{target.name[:MAX_DRAFT_NAME_CHARACTERS]}"
+    _remove_stale_drafts(target.parent, stem)
+    draft = target.with_name(f"{stem}.{os.getpid()}.{secrets.token_hex(4)}{DRAFT_SUFFIX}")
     try:
         os.close(os.open(draft, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666))
     except OSError as error:
         raise _cannot(path, _reason(error)) from error
     return draft
+
+
+def _remove_stale_drafts(folder: Path, stem: str) -> None:
+    """Remove what a process that was killed while it wrote the same file left behind."""
+    draft_name = re.compile(rf"{re.escape(stem)}\.\d+\.[0-9a-f]{{8}}{re.escape(DRAFT_SUFFIX)}")
+    with suppress(OSError), os.scandir(folder) as entries:
+        for entry in entries:
+            if draft_name.fullmatch(entry.name):
+                with suppress(OSError):
+                    if time.time() - entry.stat().st_mtime > STALE_DRAFT_SECONDS:
+                        os.unlink(entry.path)
 
 
 def _is_special(target: Path) -> bool:

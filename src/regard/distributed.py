@@ -18,14 +18,27 @@ array([0, 1, 6, 7])
 from __future__ import annotations
 
 from importlib.util import find_spec
+from typing import Any
 
+from regard.engine.ring.layout import positions
 from regard.errors import BackendError
 
-if find_spec("torch") is None:
+
+def _without_torch(*arguments: Any, **options: Any) -> Any:
+    """Refuse: the ranks of torch.distributed are torch's.
+
+    Raises
+    ------
+    BackendError
+        Always.
+    """
     raise BackendError("regard.distributed needs torch: pip install 'regard[models]'.")
 
-from regard.engine.ring.facts import RankObservation
-from regard.engine.ring.layout import positions
-from regard.engine.ring.observe import cut, observe
+
+if find_spec("torch") is not None:
+    from regard.engine.ring.facts import RankObservation
+    from regard.engine.ring.observe import cut, observe
+else:  # importable all the same: help(regard) and hasattr look at every public name
+    RankObservation = cut = observe = _without_torch  # type: ignore[misc,assignment]
 
 __all__ = ["RankObservation", "cut", "observe", "positions"]

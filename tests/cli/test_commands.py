@@ -93,6 +93,39 @@ def test_no_arguments_give_help():
     assert "Usage: regard" in done.stdout + done.stderr
 
 
+def test_help_may_be_a_word():
+    assert shown("help") == shown("--help")
+    assert shown("help", "info") == shown("info", "--help")
+
+
+def test_words_without_quotes_are_one_sentence():
+    assert shown("A", "dog", "ate", "--json") == shown("A dog ate", "--json")
+    assert shown("read", "A", "dog", "ate") == shown("A dog ate")
+    assert "(put a sentence in quotes)" in command_here("steps", "The", "cat").stderr
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_a_shell_gets_its_completion(shell):
+    done = in_a_fresh_process(_REGARD_COMPLETE=f"source_{shell}")
+    assert f"_REGARD_COMPLETE=complete_{shell}" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("typed", "number", "completed"),
+    [("regard ste", "1", ["steps"]), ("regard watch --gen", "2", ["--generate"])],
+)
+def test_commands_and_options_are_completed(typed, number, completed):
+    done = in_a_fresh_process(COMP_WORDS=typed, COMP_CWORD=number, _REGARD_COMPLETE="complete_bash")
+    assert done.stdout.split() == completed
+
+
+def test_vectors_without_end():
+    """A device is read up to the limit of a sheet."""
+    assert refused("steps", "--vectors", "/dev/zero") == (
+        "error: /dev/zero must be a sheet of at most 64 MiB."
+    )
+
+
 def test_version():
     assert shown("--version", run=in_a_fresh_process) == f"regard {regard.__version__}\n"
 

@@ -8,6 +8,7 @@ from tests.helpers.command_line import command_here as run
 
 from regard.cli.open import trainings_among
 from regard.errors import ArgumentError
+from regard.monitoring.events import Event
 from regard.monitoring.folder import About, FolderWriter, Layer
 from regard.monitoring.health import MEASURES
 
@@ -23,15 +24,10 @@ def folder(tmp_path):
         table = np.tile(np.array([1, 1, 1, 1 + at], np.float32), (len(MEASURES), 1))
         table[list(MEASURES).index("key_norm")] = np.nan
         writer.observed(10 * at, table)
-    writer.event(
-        "alert",
-        70,
-        rule="score",
-        part="decoder",
-        layer=1,
-        head=1,
-        text="step 70: too \x1b[2J large",
-    )
+    event = Event("threshold", 70, "step 70: too \x1b[2J large", [3])
+    writer.event("alert", 70, **event.fields())
+    event.heads, event.last = [3, 0], 75
+    writer.event("alert", 70, **event.fields())
     writer.close()
     return writer.folder
 
@@ -44,7 +40,7 @@ def test_every_measure_over_the_steps_and_the_alerts(folder):
     assert "score 1 ▁▂▃▄▅▆▇█ 8 decoder 1.1 8" in lines
     assert "entropy 1 ▁▂▃▄▅▆▇█ 2.75 decoder 1.1 8" in lines
     assert not any(line.startswith("key_norm") for line in lines)
-    assert r"step 70: too \x1b[2J large" in lines
+    assert lines[-2:] == ["1 alert:", r"danger: step 70: too \x1b[2J large Over since step 76."]
 
 
 def test_one_measure_layer_by_layer(folder):

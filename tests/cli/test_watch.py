@@ -9,6 +9,7 @@ import pytest
 import tokenizers
 import transformers as hf
 from tests.helpers.model_families import FAMILIES
+from tests.watcher.test_other_layers import mamba2, qwen3_next
 
 import regard
 from regard.cli import main
@@ -49,6 +50,25 @@ def run(capsys, *arguments):
 
 
 TEXT = "a dog ate the food because it was hungry"
+
+
+def test_layers_without_a_softmax_stand_beside_the_others(folders, capsys):
+    for make in (qwen3_next, mamba2):
+        make().save_pretrained(folders / make.__name__)
+        shutil.copy(folders / "llama" / "tokenizer.json", folders / make.__name__)
+        shutil.copy(folders / "llama" / "tokenizer_config.json", folders / make.__name__)
+    capsys.readouterr()  # transformers' progress bars
+    status, out, err = run(capsys, folders / "qwen3_next", TEXT, "--heads", 1)
+    assert (status, err) == (0, "")
+    assert "decoder: 9 queries on 9 keys" in out
+    assert "model.layers.0.linear_attn  2 heads  tokens through a convolution" in out
+    status, out, err = run(capsys, folders / "mamba2", TEXT, "--json")
+    assert status == 0
+    facts = json.loads(out)["mixers"]
+    assert [x["path"] for x in facts] == ["backbone.layers.0.mixer", "backbone.layers.1.mixer"]
+    assert max(x["error"] for x in facts) < 1e-5
+    status, out, err = run(capsys, folders / "mamba2", TEXT, "--generate", 2)
+    assert "backbone.layers.0.mixer  4 heads" in out
 
 
 def test_an_encoder(folders, capsys):

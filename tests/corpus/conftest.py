@@ -43,7 +43,7 @@ def _workers_without_pytest(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture(scope="session")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A small untrained model with real sub-words, as `regard train` would write it."""
+    """A small untrained model with real sub-words, as model/train would write it."""
     import sentencepiece
 
     folder = tmp_path_factory.mktemp("model")

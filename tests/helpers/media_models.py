@@ -27,8 +27,8 @@ CROP = {"size": {"shortest_edge": 8}, "crop_size": {"height": 8, "width": 8}}
 
 
 def recipes(heading: str) -> list[str]:
-    """The examples under a heading of docs/watch.md."""
-    page = (Path(__file__).parents[2] / "docs" / "watch.md").read_text(encoding="utf-8")
+    """The examples under a heading of docs/watch-details.md."""
+    page = (Path(__file__).parents[2] / "docs" / "watch-details.md").read_text(encoding="utf-8")
     section = page.split(f"## {heading}\n")[1].split("\n## ")[0]
     return re.findall(r"```python\n(.*?)```", section, flags=re.DOTALL)
 

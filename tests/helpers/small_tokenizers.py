@@ -69,3 +69,13 @@ def word_piece() -> hf.PreTrainedTokenizerFast:
     )
     tokenizer.train_from_iterator(["The dog ate the food, because it was hungry. (x)"], trainer)
     return _fast(tokenizer)
+
+
+@cache
+def clip() -> hf.CLIPTokenizer:
+    """As Stable Diffusion's: a piece says where its word ends."""
+    letters = "acrnt,"
+    names = ["<|startoftext|>", "<|endoftext|>", *letters, *(f"{x}</w>" for x in letters),
+             "ca", "cat</w>"]  # fmt: skip
+    vocabulary = {name: number for number, name in enumerate(names)}
+    return hf.CLIPTokenizer(vocab=vocabulary, merges=[("c", "a"), ("ca", "t</w>")])

@@ -136,6 +136,7 @@ def reference(model, ids_bt):
         visible = torch.arange(1, scores.shape[-1] + 1).double()
         facts = {
             "score": scores.amax((0, 2, 3)), "bound": total.amax((0, 2)),
+            "logsumexp": total.mean((0, 2)), "spread": total.std((0, 2), correction=0),
             "entropy": entropy.mean((0, 2)),
             "min_entropy": entropy[..., 1:].amin((0, 2)),  # the first query sees itself alone
             "entropy_share": (entropy / visible.log())[..., 1:].mean((0, 2)),

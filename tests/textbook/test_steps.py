@@ -90,7 +90,7 @@ def test_str_shows_every_stage():
     [
         ([[1, 0], [0]], {}, "x must be numbers in rows of equal length."),
         ([[1, np.nan]], {}, "x must be finite numbers, got nan at [0, 1]."),
-        (X, {"words": ["a"]}, "words must be one word for each of the 5 rows of x, got [1]."),
+        (X, {"words": ["a"]}, "words must be one word for each of the 5 rows of x, got 1 words."),
         (X, {"heads": 3}, "heads must divide the 2 columns of w_query, got 3."),
     ],
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from typing import TYPE_CHECKING
 
@@ -13,7 +14,8 @@ if TYPE_CHECKING:
     import typer
 
 COMMAND_SIMILARITY_CUTOFF = 0.75  # of a misspelt command, by difflib's ratio
-GLOBAL_OPTIONS = ("--help", "--version")
+COMPLETION_OPTIONS = ("--install-completion", "--show-completion")
+GLOBAL_OPTIONS = ("--help", "--version", *COMPLETION_OPTIONS)
 
 
 def main(arguments: list[str] | None = None) -> None:
@@ -30,6 +32,8 @@ def _run(arguments: list[str]) -> int:
 
         print(f"regard {__version__}")
         return 0
+    if "_REGARD_COMPLETE" in os.environ:  # a shell asks what may follow; it gives the words itself
+        arguments = ["--help"]
     arguments = with_command(arguments) or ["--help"]
     if arguments[0] == MAIN_COMMAND and len(arguments) == 2 and not arguments[1].startswith("-"):
         # Without options there is nothing to parse: importing typer takes as long as the reading.
@@ -42,11 +46,17 @@ def _run(arguments: list[str]) -> int:
 
 
 def with_command(arguments: list[str]) -> list[str]:
-    """Put the name of the main command in front of a sentence.
+    """Put the name of the main command in front of a sentence, whose words are joined.
 
     >>> with_command(["A dog ate"]), with_command(["info"]), with_command(["--help"])
     (['read', 'A dog ate'], ['info'], ['--help'])
+    >>> with_command(["A", "dog", "ate", "--head", "5.6"]), with_command(["help", "info"])
+    (['read', 'A dog ate', '--head', '5.6'], ['info', '--help'])
     """
+    if arguments[:1] == ["help"] and (len(arguments) == 1 or arguments[1] in COMMANDS):
+        return [*arguments[1:2], "--help"]
+    if arguments[:1] == [MAIN_COMMAND]:
+        return [MAIN_COMMAND, *_joined(arguments[1:])]
     if not arguments or arguments[0] in COMMANDS or arguments[0] in GLOBAL_OPTIONS:
         return arguments
     close = _close_commands(arguments[0])
@@ -55,7 +65,14 @@ def with_command(arguments: list[str]) -> list[str]:
             f"there is no command {arguments[0]!r}; did you mean {close[0]!r}? "
             f'To read it as a sentence: regard read "{arguments[0]}".'
         )
-    return [MAIN_COMMAND, *arguments]
+    return [MAIN_COMMAND, *_joined(arguments)]
+
+
+def _joined(arguments: list[str]) -> list[str]:
+    """The words before the first option as one sentence: quotes are easily forgotten."""
+    is_option = [argument.startswith("-") and argument != "-" for argument in arguments]
+    words = is_option.index(True) if True in is_option else len(arguments)
+    return [" ".join(arguments[:words]), *arguments[words:]] if words > 1 else arguments
 
 
 def _close_commands(argument: str) -> list[str]:

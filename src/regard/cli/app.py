@@ -7,6 +7,7 @@ print ``rich_help_panel`` as plain sections instead.
 from __future__ import annotations
 
 import inspect
+import os
 import re
 from collections.abc import Callable
 from functools import wraps
@@ -22,6 +23,9 @@ ABOUT = """Inspect attention: every number exact, from three words to a million 
 
 regard "A sentence" translates it with the shipped model and shows what its heads attend to; this is
 the command read, whose name may be left out. Layers and heads count from 0."""
+
+
+MORE = {"allow_extra_args": True, "ignore_unknown_options": True}
 
 
 class SectionedCommand(TyperCommand):
@@ -73,7 +77,6 @@ def build_app(name: str) -> typer.Typer:
     app = typer.Typer(
         cls=MainGroup,
         help=ABOUT,
-        add_completion=False,
         no_args_is_help=True,
         pretty_exceptions_enable=False,
         rich_markup_mode=None,
@@ -81,13 +84,15 @@ def build_app(name: str) -> typer.Typer:
     )
     app.callback()(show_version)
     shown = name if name in COMMANDS else MAIN_COMMAND  # the help of all lists its options
+    is_completed = "_REGARD_COMPLETE" in os.environ  # which asks for the options of any
     for command in COMMANDS.values():
-        function = command.function() if command.name == shown else _stub
+        function = command.function() if is_completed or command.name == shown else _stub
         app.command(
             command.name,
             cls=SectionedCommand,
             help=None if command.name == name else command.summary,
             epilog=f"Example: {command.example}",
+            context_settings=MORE if command.takes_more else None,
         )(guarded(function))
     return app
 

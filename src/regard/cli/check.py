@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -19,7 +20,8 @@ SHEETS = (".toml", ".json", ".csv", ".tsv", ".txt", ".md")
 _FUNCTION, _LIMITS, _OUTPUT = "The function", "Limits", "Report"
 
 
-def check(
+def check(  # noqa: PLR0913 (each is an option of the command)
+    context: typer.Context,
     target: Annotated[
         str,
         typer.Argument(
@@ -27,6 +29,21 @@ def check(
         ),
     ],
     *,
+    call: Annotated[
+        str,
+        typer.Option(
+            help="A call that works, e.g. 'Attention(32, 4)(x, context=c)'; with the shape of each "
+            "array: --x 2,7,32 --c 2,9,32.",
+            rich_help_panel=_FUNCTION,
+        ),
+    ] = "",
+    like: Annotated[
+        str,
+        typer.Option(
+            help="'textbook': every difference from the textbook is a mistake.",
+            rich_help_panel=_FUNCTION,
+        ),
+    ] = "auto",
     suite: Annotated[
         str,
         typer.Option(help="'operator': test every feature of a kernel.", rich_help_panel=_FUNCTION),
@@ -97,8 +114,9 @@ def check(
 
     The file is your own code and is EXECUTED, in a separate process with a time and a memory limit.
     A sheet (regard check sheet.toml) is only read, and of a saved file (regard check run.regard)
-    the checksums are compared. Exit status: 0 right, 1 wrong, 2 could not be checked.
+    the checksums are compared. Exit status: 0 right, 1 wrong, 2 not judged.
     """
+    arrays = _read_arrays(context, call)
     if suite not in SUITES:
         raise ArgumentError(f"--suite must be operator, got {suite!r}.")
     if target.lower().endswith(SHEETS):
@@ -115,10 +133,15 @@ def check(
             "strict": strict,
             "seed": seed,
             "features": feature or "auto",
+            "like": like,
+            "call": call,
+            "arrays": arrays,
         }
         shares = _read_points(points)
         if gradescope is not None:
             check_writable(gradescope)
+        if gradescope is not None and like == "auto":
+            options["like"] = "textbook"  # a layer's own process must not excuse it
         report = _check_function(target, options, seconds, memory)
         _show_report(report, hints, json)
         if gradescope is not None:
@@ -126,6 +149,27 @@ def check(
         status = report.status
     if status:
         raise typer.Exit(status)
+
+
+def _read_arrays(context: typer.Context, call: str) -> dict[str, tuple[int, ...]]:
+    """The arrays of a call by name, from words such as --x 2,7,32; any other option is refused."""
+    words = context.args
+    if words and not call:
+        known = [x for p in context.command.params for x in p.opts]
+        near = "".join(f" Did you mean {x}?" for x in get_close_matches(words[0], known, 1))
+        kind = "No such option" if words[0][0] == "-" else "Got unexpected extra argument"
+        context.fail(f"{kind}: {words[0]}{near}")
+    arrays = {}
+    for name, shape in zip(words[::2], [*words[1::2], ""], strict=False):
+        sizes = shape.split(",")
+        if not name.startswith("--") or not all(x.isdecimal() and len(x) < 7 for x in sizes):
+            raise ArgumentError(
+                f"an array of --call is its name and its shape, such as --x 2,7,32, "
+                f"got {name} {shape}".rstrip()
+                + "."
+            )
+        arrays[name[2:].replace("-", "_")] = tuple(map(int, sizes))
+    return arrays
 
 
 def _check_function(target: str, options: dict[str, Any], seconds: float, memory: float) -> Report:

@@ -20,6 +20,7 @@ class Command:
     example: str
     target: str = ""  # 'name:name' by default
     is_factory: bool = False
+    takes_more: bool = False  # options that it does not declare
 
     def function(self) -> Callable[..., Any]:
         module, _, function = (self.target or f"{self.name}:{self.name}").partition(":")
@@ -76,6 +77,12 @@ COMMANDS = {
             "check",
             "Find the first wrong step in attention code or numbers.",
             "regard check my_file.py:my_attention",
+            takes_more=True,
+        ),
+        Command(
+            "judge",
+            "Say of every head of a model whether its attention is right.",
+            'regard judge path/to/model "A dog ate the food because it was hungry"',
         ),
         Command(
             "survey",
@@ -88,10 +95,5 @@ COMMANDS = {
             "regard monitor runs/first",
         ),
         Command("info", "Show versions, cores, BLAS and available backends.", "regard info"),
-        Command(
-            "train",
-            "Train a transformer to translate.",
-            "regard train pairs.tsv --out model --minutes 10",
-        ),
     )
 }

@@ -141,6 +141,8 @@ def _usage(error: Any) -> str:
     if context is None:
         return f"error: {error.format_message()}"
     message = _missing(error) or error.format_message()
+    if message.startswith("Got unexpected extra argument"):
+        message += " (put a sentence in quotes)"
     help_line = f"Try '{context.command_path} --help'."
     return "\n".join([context.get_usage(), help_line, "", f"error: {message}"])
 

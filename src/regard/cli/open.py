@@ -128,7 +128,7 @@ def _check_not_other_path(argument: str) -> None:
 
 
 def is_translator(folder: Path) -> bool:
-    """Whether a folder holds a translator that ``regard train`` made."""
+    """Whether a folder holds a translator that model/train made."""
     from regard.transformer.checkpoint import DESCRIPTION, model_folder
 
     return (model_folder(folder) / DESCRIPTION).is_file()

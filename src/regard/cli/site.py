@@ -27,7 +27,8 @@ def site(
 ) -> None:
     """Build the explorer as a static site: the model computes in the visitor's browser.
 
-    Put the folder on any static host; nothing runs there. Needs Node 20 and pip install ziglang.
+    Put the folder on any static host; nothing runs there. Needs Node 20 and the
+    extra 'regard[site]'; in a clone, make site installs it.
     """
     from regard.view.site.build import build_file, build_site
 

@@ -167,12 +167,21 @@ def watch(  # noqa: PLR0913 (each is an option of the command)
         loaded = load_folder(model)
         progress.remove_task(step)
         seen, written = _run(loaded, content, generate, requested, progress, more)
+    if not seen.names:  # every layer mixes without a softmax
+        if json:
+            show_json({"written": written, "mixers": list(seen.mixers.facts)})
+            return
+        print(f"{summary(seen, terminal_style())}\n\n{seen.mixers}")
+        if written:
+            print(f"\nWritten: {written!r}")
+        return
     for path in files:
         _save(seen, path)
     results = more.results(seen)
     if json:
         asked = {name: x.to_dict() for name, x in results.items()}
-        show_json({"written": written, **seen.report().to_dict(), **asked})
+        others = {"mixers": list(seen.mixers.facts)} if seen.watched_mixers else {}
+        show_json({"written": written, **seen.report().to_dict(), **others, **asked})
         return
     _show(seen, words, written, sort, heads)
     print("".join(f"\n{result}\n" for result in results.values()), end="")
@@ -211,7 +220,7 @@ def _run(
     from regard.watcher.files.model_folder import run_text
 
     bar = progress.add_task("reading", total=max(1, generate) * loaded.layers)
-    options = requested | {"progress": lambda layer: progress.advance(bar)}
+    options = requested | {"progress": lambda layer: progress.advance(bar), "mixers": True}
     run = run_text(loaded, content, generate, chat=more.chat, changed=more.applied, **options)
     return run.seen, run.written
 
@@ -234,6 +243,8 @@ def _show(seen: Seen, words: tuple[str, str] | None, written: str, sort: str, he
     report = seen.report().sorted(sort)
     if heads:
         print("\n" + report_text(report, style, heads))
+    if seen.watched_mixers:
+        print(f"\n{seen.mixers}")
 
 
 def _required(text: str | None) -> str:

@@ -164,7 +164,7 @@ def _load(spec: ModelSpec) -> Observer:
     if (folder / "config.json").is_file() or any(folder.glob("*.gguf")):
         return WatchedObserver.load(folder, spec.window, spec.device)
     raise FileError(
-        f"{str(folder)!r} is not a model: it has no {DESCRIPTION} (written by `regard train`), no "
+        f"{str(folder)!r} is not a model: it has no {DESCRIPTION} (written by model/train), no "
         "config.json (of a Hugging Face model) and no .gguf file."
     )
 

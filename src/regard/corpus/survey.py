@@ -86,7 +86,7 @@ def survey(
     out : path
         Folder for rows and report: a new one, an empty one, or one of an earlier survey.
     model : path, optional
-        A folder that ``regard train`` wrote, or a Hugging Face model; the shipped model by default.
+        A folder that model/train wrote, or a Hugging Face model; the shipped model by default.
     field : str
         The text in .jsonl and .parquet.
     engine : {"local", "ray"}

@@ -594,16 +594,20 @@ def with_norm_bias(
     p_ij |v_j W_O| / sum_k p_ik |v_k W_O| = softmax_j(s_ij + log |v_j W_O|) (Kobayashi et al. 2020):
     with this bias every fact of an observation is the same fact of the norm-weighted weights.
     """
+    heads = 1 if query.ndim == 2 else query.shape[-3]
+    return norm_biased(options, carried_norms(value, w_output, heads)[..., None, :])
+
+
+def norm_biased(options: AttentionOptions, norms: Array) -> AttentionOptions:
+    """Options of attention with the logarithm of norms (..., h, q or 1, k) added to the scores."""
     mask = options.get("mask")
     if callable(mask):
         raise ArgumentError(
             "mask must be an array with weighted='norm', got a function: say causal, window or "
             "lengths instead, or give the mask as an array."
         )
-    heads = 1 if query.ndim == 2 else query.shape[-3]
-    norms = carried_norms(value, w_output, heads)
     with np.errstate(divide="ignore"):
-        bias: Array = np.log(norms)[..., None, :]  # -inf where nothing is carried: weight 0
+        bias: Array = np.log(norms)  # -inf where nothing is carried: weight 0
     return {**options, "mask": _joined(mask, bias)}
 
 

@@ -82,10 +82,15 @@ def named(words: Any, x_te: Float64Array) -> Any:
         numbers = tuple(str(i) for i in range(tokens))
         return numbers if x_te.ndim == 2 else (numbers,) * x_te.shape[0]
     if len(sentences) != math.prod(x_te.shape[:-2]) or any(len(s) != tokens for s in sentences):
+        given = " and ".join(str(len(sentence)) for sentence in sentences)
         raise ArgumentError(
             f"words must be one word for each of the {tokens} rows of x"
-            + ("" if x_te.ndim == 2 else f", for each of its {x_te.shape[0]} sentences")
-            + f", got {[len(s) for s in sentences]}."
+            + (
+                ""
+                if x_te.ndim == 2
+                else f", for each of its {math.prod(x_te.shape[:-2])} sentences"
+            )
+            + f", got {given} words."
         )
     tuples = tuple(tuple(str(word) for word in sentence) for sentence in sentences)
     return tuples[0] if x_te.ndim == 2 else tuples
