@@ -17,7 +17,6 @@ from pathlib import Path
 import numpy as np
 import torch
 
-import regard.transformer
 from regard.transformer.config import END, Config, random_parameters
 from train.data import (
     Ragged,
@@ -167,7 +166,7 @@ def useful_flops(config: Config, source: int, target: int) -> float:
 
 def corpus(folder: Path | None, number: int) -> tuple[Config, RoundText]:
     """Pairs from the folder's files, or random ones."""
-    path = Path(regard.transformer.__file__).parent / "shipped" / "tokens.model"
+    path = Path(__file__).parents[1] / "model" / "tokens.model"
     tokens = load_tokens(path)
     config = Config(vocabulary=tokens.vocab_size())
     tables = word_table(tokens), word_table(tokens, elisions=True)

@@ -16,7 +16,7 @@ FOLDERS = {"text", "textbook", "engine", "heads", "experiments", "transformer", 
 SUFFIXES = {".py", ".typed", ".c", ".h", ".cu", ".cuh", ".html", ".js", ".mjs", ".css", ".ts",
             ".svg", ".woff2", ".json", ".txt", ".model", ".safetensors"}  # fmt: skip
 SHIPPED = {
-    "parameters.safetensors", "tokens.model", "model.json", "heads.json", "nouns.txt", "words.txt",
+    "parameters.safetensors", "tokens.txt", "model.json", "heads.json", "nouns.txt", "words.txt",
 }  # fmt: skip
 MAX_BYTES = 40_000_000
 

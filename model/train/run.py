@@ -42,6 +42,7 @@ from train.loop import (
 from train.made import make_marked, make_translations
 from train.model import Tensors, to_numpy, to_torch
 from train.packing import word_table
+from train.pieces import MODEL, sentencepiece_model, write_pieces
 from train.recipe import Point, Round, TrainingJob, check_job
 from train.step import finished
 
@@ -95,7 +96,8 @@ def export(
     """
     folder, tokens = paths
     save_model(folder, config, to_numpy(parameters), about)
-    write_bytes(folder / TOKENS, tokens.read_bytes())
+    write_bytes(folder / MODEL, tokens.read_bytes())
+    write_pieces(tokens, folder / TOKENS)
     rounded = to_torch(load_parameters(folder)[1], str(parameters["embedding"].device))
     measured = {"before rounding": validate(parameters), "int8": validate(rounded)}
     description = {**about, "scores": measured}
@@ -114,7 +116,7 @@ def train_model(job: TrainingJob) -> dict[str, Any]:
     Options and files are validated first.
     """
     prepare(job)
-    tokens = load_tokens(job.folder / TOKENS)
+    tokens = load_tokens(job.folder / MODEL)
     config, first = _start(job)
     job, parameters = replace(job, config=config), to_torch(first, job.device)
     curve: list[Point] = []
@@ -133,7 +135,7 @@ def _start(job: TrainingJob) -> tuple[Config, Parameters]:
         config, stored = load_parameters(job.start)  # some of them are views of transposed int8
         return config, {name: np.ascontiguousarray(x) for name, x in stored.items()}
     # A small corpus has fewer pieces than were asked for.
-    pieces = load_tokens(job.folder / TOKENS).vocab_size()
+    pieces = load_tokens(job.folder / MODEL).vocab_size()
     config = replace(job.config, vocabulary=pieces)
     return config, random_parameters(config, job.hyperparameters.seed)
 
@@ -143,9 +145,9 @@ def prepare(job: TrainingJob) -> None:
     check_job(job)
     job.folder.mkdir(parents=True, exist_ok=True)
     if job.start is not None:
-        write_bytes(job.folder / TOKENS, (job.start / TOKENS).read_bytes())
-    elif not (job.folder / TOKENS).is_file():
-        learn_tokens(_all_text(job), job.config.vocabulary, job.folder / TOKENS)
+        write_bytes(job.folder / MODEL, sentencepiece_model(job.start).read_bytes())
+    elif not (job.folder / MODEL).is_file():
+        learn_tokens(_all_text(job), job.config.vocabulary, job.folder / MODEL)
     make_marked(job)
 
 
@@ -177,7 +179,7 @@ def finish(job: TrainingJob, parameters: Tensors, curve: list[Point]) -> dict[st
     write_record(job.folder, facts, [*job.pairs, *job.text.files])
     about = {"name": job.folder.name, "seed": job.hyperparameters.seed}
     model = job.folder / EXPORT
-    paths = model, job.folder / TOKENS
+    paths = model, job.folder / MODEL
     description = export(paths, job.config, parameters, about, validation(job, 4))
     if job.recipe:
         write_bytes(model / "recipe.toml", job.recipe.read_bytes())
@@ -188,7 +190,7 @@ def translator(job: TrainingJob, parameters: Tensors, beams: int = 4) -> Transla
     """A translator of these parameters, by beam search."""
     choose = partial(beam_search, search=Search(beams))
     size = 40_000 if job.device.startswith("cuda") else 2_048
-    tokens = load_tokens(job.folder / TOKENS)
+    tokens = load_tokens(job.folder / MODEL)
     return Translator((fast_copy(parameters),), job.config, tokens, choose, size)
 
 

@@ -46,6 +46,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A small untrained model with real sub-words, as model/train would write it."""
     import sentencepiece
 
+    from train.pieces import write_pieces
+
     folder = tmp_path_factory.mktemp("model")
     with (folder / "tokens.model").open("wb") as file:
         sentencepiece.SentencePieceTrainer.train(
@@ -53,9 +55,10 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
             hard_vocab_limit=False, byte_fallback=True, pad_id=0, unk_id=1, bos_id=2, eos_id=3,
             minloglevel=2,
         )  # fmt: skip
+    write_pieces(folder / "tokens.model", folder / "tokens.txt")
     model = Transformer.random(
         layers=2, heads=4, width=32, feed_forward_width=48, seed=5,
-        tokenizer=UnigramModel.from_file(folder / "tokens.model"), vocabulary=320,
+        tokenizer=UnigramModel.from_file(folder / "tokens.txt"), vocabulary=320,
     )  # fmt: skip
     save_model(folder, model.config, model.parameters(), {"name": "tiny"})
     return folder

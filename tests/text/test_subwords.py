@@ -7,9 +7,11 @@ from pathlib import Path
 import pytest
 
 from regard.errors import FileError
-from regard.text.subwords import BYTE, UnigramModel, fields
+from regard.text.subwords import BYTE, UnigramModel
+from train.pieces import SHIPPED as PEER
+from train.pieces import fields, piece_lines, write_pieces
 
-SHIPPED = Path(str(files("regard.transformer") / "shipped" / "tokens.model"))
+SHIPPED = Path(str(files("regard.transformer") / "shipped" / "tokens.txt"))
 HOSTILE = [
     *(" ", "  ", "\u2581", "\u00a0", "\u200b", "\u3000", "\t", "\n", "\x00", "\ufeff"),
     *("\u0301", "\ufb01", "\u00bd", "\u2122", "\u2167", "\uff71", "\uff9e", "\u00a8", "\u00e9"),
@@ -27,7 +29,7 @@ def model():
 @pytest.fixture(scope="module")
 def peer():
     sentencepiece = pytest.importorskip("sentencepiece", reason="the peer is an extra (train)")
-    return sentencepiece.SentencePieceProcessor(model_file=str(SHIPPED))
+    return sentencepiece.SentencePieceProcessor(model_file=str(PEER))
 
 
 def ordinary(rng: random.Random, model: UnigramModel) -> str:
@@ -70,23 +72,41 @@ def test_a_text_without_words_has_no_ids(model):
     assert model.encode("") == model.encode(" \t ") == []
 
 
+def test_the_shipped_lines_are_those_of_the_sentencepiece_model():
+    assert SHIPPED.read_text(encoding="utf-8") == piece_lines(PEER.read_bytes())
+
+
+LINES = SHIPPED.read_text(encoding="utf-8").split("\n")
+BROKEN = {
+    "empty": "",
+    "text": "not a model",
+    "cut": "\n".join(LINES)[:-1000],
+    "no table": "\n".join(LINES[:-2]) + "\n",
+    "no score": "\n".join(["a", *LINES]),
+    "twice": "\n".join([LINES[40], *LINES]),
+    "no bytes": "\n".join(x for x in LINES if not x.endswith("byte")),
+}
+
+
+@pytest.mark.parametrize("content", BROKEN.values(), ids=BROKEN)
+def test_other_lines_are_refused(tmp_path, content):
+    path = tmp_path / "tokens.txt"
+    path.write_text(content, encoding="utf-8")
+    with pytest.raises(FileError, match="must list the pieces of a unigram model"):
+        UnigramModel.from_file(path)
+
+
 @pytest.mark.parametrize("content", [b"", b"not a model", b"\x0a\xff\xff", b"\x0a\x03\x0a\x01a"])
-def test_another_file_is_refused(tmp_path, content):
+def test_another_file_has_no_lines(tmp_path, content):
     path = tmp_path / "tokens.model"
     path.write_bytes(content)
     with pytest.raises(FileError, match="must be a SentencePiece unigram model"):
-        UnigramModel.from_file(path)
+        write_pieces(path, tmp_path / "tokens.txt")
+    assert not (tmp_path / "tokens.txt").exists()
 
 
-def test_a_file_cut_short_is_refused(tmp_path):
-    path = tmp_path / "tokens.model"
-    path.write_bytes(SHIPPED.read_bytes()[:-1000])
-    with pytest.raises(FileError, match="export the model again"):
-        UnigramModel.from_file(path)
-
-
-def test_a_model_of_another_kind_is_refused():
-    data = SHIPPED.read_bytes()
+def test_a_model_of_another_kind_has_no_lines():
+    data = PEER.read_bytes()
     trainer = next(value for number, value in fields(data) if number == 2)
     with pytest.raises(ValueError, match="not a unigram model"):
-        UnigramModel.from_bytes(data.replace(trainer, trainer.replace(b"\x18\x01", b"\x18\x02", 1)))
+        piece_lines(data.replace(trainer, trainer.replace(b"\x18\x01", b"\x18\x02", 1)))

@@ -19,5 +19,5 @@ def test_characters_spelled_in_bytes_are_named():
 
 
 def test_missing_tokens_are_explained(tmp_path):
-    with pytest.raises(FileError, match=r"^no SentencePiece model at"):
-        UnigramModel.from_file(tmp_path / "tokens.model")
+    with pytest.raises(FileError, match=r"^no pieces at"):
+        UnigramModel.from_file(tmp_path / "tokens.txt")

@@ -68,6 +68,6 @@ SPLIT = [
 @pytest.mark.parametrize("text", SPLIT)
 @pytest.mark.parametrize("elisions", [False, True])
 def test_text_is_split_into_words_as_its_pieces_are(text, elisions):
-    tokenizer = UnigramModel.from_file(SHIPPED / "tokens.model")
+    tokenizer = UnigramModel.from_file(SHIPPED / "tokens.txt")
     pieces = tokenized_text(tokenizer, tokenizer.encode(text), elisions=elisions)
     assert split_words(text, elisions=elisions) == list(pieces.words)

@@ -34,6 +34,8 @@ def one_torch() -> Iterator[Any]:
 def tokens_path(tmp_path_factory: pytest.TempPathFactory) -> Path:
     import sentencepiece
 
+    from train.pieces import write_pieces
+
     path = tmp_path_factory.mktemp("tokens") / "tokens.model"
     with path.open("wb") as file:
         sentencepiece.SentencePieceTrainer.train(
@@ -41,7 +43,8 @@ def tokens_path(tmp_path_factory: pytest.TempPathFactory) -> Path:
             hard_vocab_limit=False, byte_fallback=True, pad_id=0, unk_id=1, bos_id=2, eos_id=3,
             user_defined_symbols=list('.,?!;:"()'), minloglevel=2,
         )  # fmt: skip
-    return path
+    write_pieces(path, path.with_suffix(".txt"))
+    return path.with_suffix(".txt")
 
 
 @pytest.fixture(scope="session")
@@ -58,5 +61,5 @@ def folder(model: Transformer, tokens_path: Path, tmp_path_factory: pytest.TempP
     """The same model as model/train would write it."""
     place = tmp_path_factory.mktemp("model")
     save_model(place, model.config, model.parameters(), {"name": "tiny"})
-    (place / "tokens.model").write_bytes(tokens_path.read_bytes())
+    (place / "tokens.txt").write_bytes(tokens_path.read_bytes())
     return place

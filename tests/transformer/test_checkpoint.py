@@ -92,7 +92,7 @@ def test_a_folder_without_a_model_says_what_a_model_is(tmp_path):
     with pytest.raises(FileError) as error:
         load_parameters(tmp_path)
     assert str(error.value) == (
-        "a model must be a folder with model.json, parameters.safetensors and tokens.model, got "
+        "a model must be a folder with model.json, parameters.safetensors and tokens.txt, got "
         f"{tmp_path} without model.json: train one with model/train of the repository."
     )
 
@@ -105,7 +105,7 @@ def test_a_model_of_another_kind_is_shown_by_watch(tmp_path, name):
     with pytest.raises(FileError) as error:
         load_description(folder)
     assert str(error.value) == (
-        "a model must be a folder with model.json, parameters.safetensors and tokens.model, got "
+        "a model must be a folder with model.json, parameters.safetensors and tokens.txt, got "
         f"{folder} without model.json: show another kind of model with "
         f"`regard watch {folder} TEXT`."
     )

@@ -161,7 +161,7 @@ def test_a_byte_order_mark_is_read(folder, tmp_path):
     assert load_model(tmp_path).config == load_model(folder).config
 
 
-@pytest.mark.parametrize("name", ["model.json", "parameters.safetensors", "tokens.model"])
+@pytest.mark.parametrize("name", ["model.json", "parameters.safetensors", "tokens.txt"])
 def test_a_missing_file_is_named(folder, tmp_path, name):
     (copied(folder, tmp_path) / name).unlink()
     with pytest.raises(FileError, match=name):
@@ -169,8 +169,8 @@ def test_a_missing_file_is_named(folder, tmp_path, name):
 
 
 def test_tokens_of_another_model_are_refused(folder, tmp_path):
-    path = copied(folder, tmp_path) / "tokens.model"
-    path.write_bytes((SHIPPED / "tokens.model").read_bytes())
+    path = copied(folder, tmp_path) / "tokens.txt"
+    path.write_bytes((SHIPPED / "tokens.txt").read_bytes())
     with pytest.raises(FileError) as error:
         load_model(tmp_path)
     assert str(error.value) == (

@@ -1,12 +1,16 @@
 """SentencePiece unigram models, read without the sentencepiece package.
 
-The file is a protocol buffer with the pieces, their scores and a table of normalisations. Encoding
-is a Viterbi search for the pieces with the largest sum of scores; a character that no piece covers
-is spelled in bytes. Ids equal SentencePiece's (``tests/text/test_subwords.py``).
+Encoding is a Viterbi search for the pieces with the largest sum of scores; a character that no
+piece covers is spelled in bytes. Ids equal SentencePiece's (``tests/text/test_subwords.py``).
+
+The file has one line for each piece, with its score, and its kind if it is no ordinary one. The
+last line is the table of normalisations. ``python -m train.pieces`` in ``model/`` writes it from
+SentencePiece's own format.
 """
 
 from __future__ import annotations
 
+import base64
 import math
 import struct
 from collections.abc import Iterator, Sequence
@@ -17,52 +21,20 @@ from pathlib import Path
 from regard.errors import FileError
 from regard.text.tokens import SPACE
 
-UNIGRAM = 1  # TrainerSpec.ModelType
 NORMAL, UNKNOWN, CONTROL, USER_DEFINED, UNUSED, BYTE = 1, 2, 3, 4, 5, 6  # SentencePiece.Type
+KINDS = {
+    "unknown": UNKNOWN,
+    "control": CONTROL,
+    "symbol": USER_DEFINED,
+    "unused": UNUSED,
+    "byte": BYTE,
+}
+NORMALISATION = "normalisation\t"
 UNKNOWN_PENALTY = 10.0  # below the lowest score of all pieces
 USER_DEFINED_SCORE = -0.1  # above that of any normal piece
 UNKNOWN_SURFACE = " \u2047 "
 REPLACEMENT = "\ufffd"
 _FLOAT32 = struct.Struct("<f")
-
-
-def fields(data: bytes) -> Iterator[tuple[int, int | bytes]]:
-    """Number and value of each field of a protocol buffer message.
-
-    >>> list(fields(b"\\x08\\x96\\x01\\x12\\x02hi"))
-    [(1, 150), (2, b'hi')]
-    """
-    position = 0
-    while position < len(data):
-        tag, position = _varint(data, position)
-        kind = tag & 7
-        if kind == 0:
-            value, position = _varint(data, position)
-            yield tag >> 3, value
-            continue
-        if kind == 2:
-            size, position = _varint(data, position)
-        elif kind in (1, 5):
-            size = 8 if kind == 1 else 4
-        else:
-            raise ValueError(f"wire type {kind}")
-        if position + size > len(data):
-            raise ValueError("cut short")
-        yield tag >> 3, data[position : position + size]
-        position += size
-
-
-def _varint(data: bytes, position: int) -> tuple[int, int]:
-    byte = data[position]
-    if byte < 0x80:  # nearly every tag, length and type
-        return byte, position + 1
-    value, shift = byte & 0x7F, 7
-    while byte >= 0x80:
-        position += 1
-        byte = data[position]
-        value |= (byte & 0x7F) << shift
-        shift += 7
-    return value, position + 1
 
 
 def _float32(number: float) -> float:
@@ -117,36 +89,33 @@ class UnigramModel:
     def from_file(cls, path: Path) -> UnigramModel:
         if not path.is_file():
             raise FileError(
-                f"no SentencePiece model at {path}: copy the tokens.model that was made with the "
-                "parameters into their folder."
+                f"no pieces at {path}: copy the {path.name} that was made with the parameters into "
+                "their folder, or write it from a tokens.model of SentencePiece "
+                "(python -m train.pieces, in model/)."
             )
         try:
-            return cls.from_bytes(path.read_bytes())
-        except (ValueError, IndexError, KeyError, struct.error):
+            return cls.from_text(path.read_text(encoding="utf-8"))
+        except ValueError:
             raise FileError(
-                f"{path} must be a SentencePiece unigram model with byte fallback, and it cannot "
-                "be read as one: copy or export the model again."
+                f"{path} must list the pieces of a unigram model with byte fallback, and it cannot "
+                "be read as such a list: copy or export the model again."
             ) from None
 
     @classmethod
-    def from_bytes(cls, data: bytes) -> UnigramModel:
-        """Parse a serialised ModelProto; ValueError where it is none, or of another kind."""
+    def from_text(cls, text: str) -> UnigramModel:
+        """Read the lines of a file; ValueError where they are cut or list no such model."""
+        *lines, last, end = text.split("\n")
+        if end or not last.startswith(NORMALISATION):
+            raise ValueError("cut short")
         pieces, scores, kinds = [], [], bytearray()
-        charsmap = b""
-        for number, value in fields(data):
-            if not isinstance(value, bytes):
-                continue
-            if number == 1:
-                piece, score, kind = _piece(value)
-                pieces.append(piece)
-                scores.append(score)
-                kinds.append(kind)
-            elif number == 2 and dict(fields(value)).get(3, UNIGRAM) != UNIGRAM:
-                raise ValueError("not a unigram model")
-            elif number == 3:
-                charsmap = _charsmap(value)
+        for line in lines:
+            piece, score, *kind = line.split("\t")
+            pieces.append(piece)
+            scores.append(float(score))
+            kinds.append(KINDS.get(kind[0], 0) if kind else NORMAL)
         if len(set(pieces)) != len(pieces) or kinds.count(BYTE) != 256 or UNKNOWN not in kinds:
             raise ValueError("not a model with byte fallback")
+        charsmap = base64.b64decode(last.removeprefix(NORMALISATION), validate=True)
         return cls(tuple(pieces), tuple(scores), bytes(kinds), charsmap)
 
     @property
@@ -284,35 +253,6 @@ class UnigramModel:
             path.append((starts[stop], stop, ids[stop]))
             stop = starts[stop]
         return path[::-1]
-
-
-def _piece(data: bytes) -> tuple[str, float, int]:
-    # Nearly all pieces are a short text, a score and perhaps a type, in this order.
-    stop = 2 + data[1]
-    if data[0] == 0x0A and stop < 0x82 and data[stop : stop + 1] == b"\x15":
-        kind = data[stop + 6] if len(data) == stop + 7 and data[stop + 5] == 0x18 else NORMAL
-        if len(data) == stop + 5 or kind != NORMAL:
-            return data[2:stop].decode("utf-8"), _FLOAT32.unpack_from(data, stop + 1)[0], kind
-    piece, score, kind = "", 0.0, NORMAL
-    for number, value in fields(data):
-        if number == 1 and isinstance(value, bytes):
-            piece = value.decode("utf-8")
-        elif number == 2 and isinstance(value, bytes):
-            score = struct.unpack("<f", value)[0]
-        elif number == 3 and isinstance(value, int):
-            kind = value
-    return piece, score, kind
-
-
-def _charsmap(data: bytes) -> bytes:
-    """The table of a NormalizerSpec; only SentencePiece's usual treatment of spaces is known."""
-    spec = dict(fields(data))
-    if not all(spec.get(number, 1) for number in (3, 4, 5)):
-        raise ValueError("spaces are treated in an unusual way")
-    charsmap = spec.get(2, b"")
-    if not isinstance(charsmap, bytes):
-        raise ValueError("no table of normalisations")
-    return charsmap
 
 
 def _characters(data: bytes | bytearray) -> str:

@@ -31,7 +31,7 @@ from regard.transformer.roles import load_roles
 from regard.typing import Array
 
 SHIPPED = Path(__file__).parent / "shipped"
-PARAMETERS, TOKENS, DESCRIPTION = "parameters.safetensors", "tokens.model", "model.json"
+PARAMETERS, TOKENS, DESCRIPTION = "parameters.safetensors", "tokens.txt", "model.json"
 EXPORT = "model"  # folder of the exported model inside that of its training
 FORMAT = "regard transformer 1"
 DTYPES = {"I8": "<i1", "F32": "<f4"}  # those of a saved model

@@ -7,11 +7,11 @@ import pytest
 pytest.importorskip("torch", reason="needs PyTorch: pip install 'regard[train]'")
 
 from regard.errors import ArgumentError
-from regard.transformer.checkpoint import SHIPPED, TOKENS
 from regard.transformer.config import PAD
 from train import made
 from train.data import load_tokens, read_marked, write_pairs
 from train.dataset import gather
+from train.pieces import SHIPPED
 from train.recipe import TrainingJob, read_recipe
 
 
@@ -89,7 +89,7 @@ def test_a_generator_gets_the_text_of_the_recipe(job):
     assert [x.source for x in sources] == ["The dog barks."] * 3 + ["The cat sleeps."]
     reverse = read_marked(followed.folder / "generator_of_test_made-reversed_pairs-pairs.tsv")
     assert [x[:2] for x in reverse] == [("Le chien aboie.", "The dog barks.")] * 3
-    tokens = load_tokens(SHIPPED / TOKENS)
+    tokens = load_tokens(SHIPPED)
     pairs = gather(followed.rounds[0], tokens, followed.hyperparameters).pairs
     # Sentences without a translation have padding as their only label, and a link each.
     labels = [set(x) for x in pairs.target.padded(PAD).tolist()]
