@@ -33,10 +33,7 @@ JUDGE = {
     "no_antecedent": {"sentences": 64, "weight_on_end": 0.93, "sure_of_a_word": 2},
 }  # fmt: skip
 TAUGHT = HeadRoles(pronoun_heads=((3, 6),), measured={"pronouns": {"taught": True}, "judge": JUDGE})
-IT = (
-    "In sentences that people wrote with 'it' it is right in about 3 of 4, 74 % (95 % range 70 to "
-    "78)"
-)
+IT = "In sentences that people wrote with 'it' it is right in 74 % (95 % range 70 to 78)"
 GENERATED = f"{IT}; in generated ones with 'it', in 96 %."
 IN_DOUBT = (
     "Here it is in doubt (less than 99.9 % on any one word), and where it is in doubt it is right "

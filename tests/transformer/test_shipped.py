@@ -102,7 +102,7 @@ def test_taught_head_is_highlighted_with_its_accuracy(measured, reading):
     assert (shown.link.layer, shown.link.head) == tuple(measured["judge"]["head"].values())
     right = measured["judge"]["everyday"]["pronouns"]["it"]["right"]
     generated = measured["judge"]["contrast_pairs"]["kinds"]["it"]["right"]
-    assert f", {percent(right)} (95 % range " in shown.accuracy
+    assert f"right in {percent(right)} (95 % range " in shown.accuracy
     assert f"in generated ones with 'it', in {percent(generated)}." in shown.accuracy
     assert shown.doubt in shown.sentence
     assert shown.reason.startswith("the head taught, on made-up sentences, to ")

@@ -17,7 +17,6 @@ from regard.display import percent
 # of training (model/judge/sure_limit.py): from there on right in 9 of 10, from 0.99 on in 8 of 10.
 SURE = 0.999
 CHANCE = 0.5  # two nouns, each of them right in one sentence of a pair
-_SIMPLE_SHARES = ((1, 2), (3, 5), (2, 3), (7, 10), (3, 4), (4, 5), (9, 10))
 
 
 @dataclass(frozen=True)
@@ -190,21 +189,11 @@ def _after(sentence: str) -> str:
     return f" {sentence}" if sentence else ""
 
 
-def simply(share: float) -> str:
-    """A share as simple numbers.
-
-    >>> simply(0.742), simply(0.715), simply(0.92)
-    ('3 of 4', '7 of 10', '9 of 10')
-    """
-    part, whole = min(_SIMPLE_SHARES, key=lambda x: abs(x[0] / x[1] - share))
-    return f"{part} of {whole}"
-
-
 def _told(figures: Mapping[str, Any], name: str = "") -> str:
-    """As in: right in about 3 of 4, 74 % (70 to 78)."""
+    """As in: right in 74 % (70 to 78)."""
     if _is_chance(figures):
         return f"no better than chance, {_ranged(figures, name)}"
-    return f"right in about {simply(figures['right'])}, {_ranged(figures, name)}"
+    return f"right in {_ranged(figures, name)}"
 
 
 def _ranged(figures: Mapping[str, Any], name: str = "") -> str:
