@@ -14,7 +14,11 @@ import pytest
 ROOT = Path(__file__).parents[1]
 SOURCE = ROOT / "src" / "regard"
 FILES = {path: ast.parse(path.read_text(encoding="utf-8")) for path in SOURCE.rglob("*.py")}
-TESTS = {path: ast.parse(path.read_text(encoding="utf-8")) for path in ROOT.glob("tests/**/*.py")}
+TESTS = {
+    path: ast.parse(path.read_text(encoding="utf-8"))
+    for pattern in ("tests/**/*.py", "model/tests/**/*.py")
+    for path in ROOT.glob(pattern)
+}
 # Endings of names that have no vowel, as axes have none, and are words all the same.
 NOT_AXES = {"by", "chrf", "csv", "cxx", "html", "my", "nccl", "ptr", "rng", "svg", "ty", "xml",
             "xy", "y"}  # fmt: skip

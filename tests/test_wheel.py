@@ -14,7 +14,7 @@ PACKAGE = ROOT / "src" / "regard"
 FOLDERS = {"text", "textbook", "engine", "heads", "experiments", "transformer", "watcher",
            "judging", "monitoring", "checker", "corpus", "view", "cli"}  # fmt: skip
 SUFFIXES = {".py", ".typed", ".c", ".h", ".cu", ".cuh", ".html", ".js", ".mjs", ".css", ".ts",
-            ".svg", ".woff2", ".json", ".txt", ".model", ".safetensors"}  # fmt: skip
+            ".svg", ".woff2", ".json", ".txt", ".safetensors"}  # fmt: skip
 SHIPPED = {
     "parameters.safetensors", "tokens.txt", "model.json", "heads.json", "nouns.txt", "words.txt",
 }  # fmt: skip
