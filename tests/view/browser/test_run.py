@@ -227,6 +227,26 @@ def test_by_keyboard(run_page, until):
     assert page.locator("#announcement").inner_text()
 
 
+def test_keys_are_counted_from_what_was_chosen_and_not_from_what_is_drawn(run_page, until):
+    """Two keys one after the other, while the numbers of the row before are still on their way."""
+    page = run_page("?layer=1&head=2&row=40")
+    waiting = []
+    page.route("**/api/map/row", lambda route: waiting.append(route), times=1)
+    page.locator(".text-pane:visible").focus()
+    page.keyboard.press("ArrowRight")
+    page.keyboard.press("ArrowRight")
+    page.keyboard.press("ArrowLeft")
+    page.keyboard.press("ArrowLeft")
+    page.keyboard.press("ArrowLeft")
+    assert "row=39" in page.url
+    until(page, lambda: bool(waiting))
+    waiting[0].continue_()
+    page.locator(f'{SHOWN}.asking[data-t="39"]').wait_for()
+    page.keyboard.press("Shift+ArrowLeft")
+    page.keyboard.press("Shift+ArrowLeft")
+    assert "key=37" in page.url
+
+
 def test_heads_are_ranked_by_a_measure(run_page, seen, until):
     page = run_page()
     page.get_by_label("Order of the heads").select_option("previous")

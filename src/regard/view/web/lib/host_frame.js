@@ -18,6 +18,8 @@ export function sendSelection(selection) {
 
 export function followHeight() {
   if (!isFramed()) return;
+  // What is as high as its window would push a frame that is as high as its page ever further.
+  document.documentElement.classList.add("framed");
   const measure = () => {
     const now = Math.ceil(document.body.getBoundingClientRect().height);
     if (Math.abs(now - height) < MIN_CHANGE_PIXELS) return;

@@ -1,7 +1,7 @@
 // Hands on the run view: tokens, rows of the list, cells of the map, heads, scrolling.
 
 import { asWord, prose, replace } from "../lib/dom.js";
-import { largest, writePositions } from "../read/weights.js";
+import { largest, readPositions, writePositions } from "../read/weights.js";
 import { mapHint } from "./map_panel.js";
 import { shareWritten } from "./row_list.js";
 import { drawChips, drawLine } from "./run_draw.js";
@@ -27,11 +27,21 @@ export function paneHandlers(view, side) {
   };
 }
 
+// The row and the key that the address names, whose numbers may still be on their way: a second key
+// that is pressed goes on from the first. What it leaves open is as it was drawn.
+/** @param {RunView} view */
+function chosenOf({ state, row }) {
+  return { row: state.number("row", row ?? 0), key: state.number("key", -1) };
+}
+
 // One more token that looks, or one less: what is shown is the mean of their rows.
 /** @param {RunView} view @param {number} token */
-function addToken({ state, part, row, also, isColumn }, token) {
+function addToken(view, token) {
+  const { state, part, layer, isColumn } = view;
+  const { row } = chosenOf(view);
   const added = token - part.query.offset;
-  if (isColumn || row === null || added < 0 || added === row) return;
+  if (isColumn || view.row === null || added < 0 || added === row) return;
+  const also = readPositions(state.get("also"), layer.queries);
   const others = also.filter((one) => one !== added);
   if (others.length === also.length) others.push(added);
   state.set({ also: writePositions(others), key: null });
@@ -50,10 +60,11 @@ function chooseToken(view, side, token, isAimed) {
 
 /** @param {RunView} view @param {SideName} side @param {KeyboardEvent} event */
 function walkText(view, side, event) {
-  const { panes, part, row, key, isColumn } = view;
+  const { panes, part, isColumn } = view;
+  const { row, key } = chosenOf(view);
   const offset = part.query.offset;
   const isAim = event.shiftKey && !isColumn;
-  const own = isColumn || isAim ? (key ?? (row ?? 0) + offset) : (row ?? 0) + offset;
+  const own = (isColumn || isAim) && key >= 0 ? key : row + offset;
   const steps = { ArrowLeft: -1, ArrowRight: 1 };
   const lines = { ArrowUp: -1, ArrowDown: 1 };
   const pressed = event.key;
