@@ -420,7 +420,7 @@ def test_what_has_no_rollout(decoder, translator, monkeypatch):
         "watch with map=11 (every weight), or with keep='all'.": lambda: few.flow(2),
         "rollout takes texts of at most 10 tokens, got 11.": decoder.rollout,
     }  # fmt: skip
-    monkeypatch.setattr("regard.watcher.seen.MAX_ROLLOUT_TOKENS", 10)
+    monkeypatch.setattr("regard.watcher.measures.through_layers.MAX_ROLLOUT_TOKENS", 10)
     for words, ask in cases.items():
         with pytest.raises((ArgumentError, NotAskedError)) as error:
             ask()

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,11 +12,12 @@ from regard.display import TextDisplay
 from regard.errors import ArgumentError, NotAskedError
 from regard.heads.divergence import hellinger_squared
 from regard.typing import Array
-from regard.watcher.capture.runs import LayerKey
 from regard.watcher.layer import LayerObservation
 
+if TYPE_CHECKING:
+    from regard.watcher.seen import Seen
+
 MAX_COMPARED_TOKENS = 128  # first tokens whose rows are compared
-DEFAULT_DISTANCE = 0.1
 DEFINITION = (
     "Distance: squared Hellinger distance of two heads' rows, the mean over rows, the first token "
     "left out and each row scaled to 1: 0 the same, 1 no token in common."
@@ -77,10 +77,17 @@ class HeadClusters(TextDisplay):
         }
 
 
-def cluster_heads(
-    layers: Sequence[tuple[LayerKey, LayerObservation]], within: float = DEFAULT_DISTANCE
-) -> HeadClusters:
-    """Average linkage: the two nearest clusters are joined while their mean distance allows it."""
+def clusters(seen: Seen, within: float = 0.1, *, part: str | None = None) -> HeadClusters:
+    """Heads grouped by their rows of weights, the first token left out.
+
+    Average linkage: the two nearest clusters are joined while their mean distance allows it.
+
+    Parameters
+    ----------
+    within : the mean distance up to which clusters are joined, from 0 (the same rows) to 1.
+    part : the part of the model, where it has several.
+    """
+    layers = seen._part_layers(seen._one_part(part, "clusters"))
     if not isinstance(within, float | int) or not 0 <= within <= 1:
         raise ArgumentError(f"within must be a distance from 0 to 1, got {within!r}.")
     sizes = {(layer.queries, layer.keys) for _, layer in layers}
@@ -98,11 +105,11 @@ def cluster_heads(
     every_hh = hellinger_squared(np.concatenate([weights_hqk, even_1qk]))
     distance_hh, even_h = every_hh[:-1, :-1], every_hh[-1, :-1]
     members = linked(distance_hh, within)
-    clusters = [_cluster(heads, distance_hh, even_h, some) for some in members]
-    clusters.sort(key=lambda one: (-len(one.heads), one.heads))
+    made = [_cluster(heads, distance_hh, even_h, some) for some in members]
+    made.sort(key=lambda one: (-len(one.heads), one.heads))
     pairs = distance_hh[np.triu_indices(len(heads), 1)]
     usual = float(pairs.mean()) if pairs.size else 0.0
-    return HeadClusters(tuple(clusters), heads, distance_hh, usual, float(within))
+    return HeadClusters(tuple(made), heads, distance_hh, usual, float(within))
 
 
 def linked(distance_hh: Array, within: float) -> list[list[int]]:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import csv
-import importlib
+import importlib.util
 import io
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,7 +15,7 @@ import numpy as np
 from regard.arguments import named_arguments
 from regard.atomic_write import write_text
 from regard.display import TextDisplay
-from regard.errors import ArgumentError, NotAskedError
+from regard.errors import ArgumentError, BackendError, NotAskedError
 from regard.heads.measures import BANDS, HeadMeasures
 from regard.heads.names import MEASURES, Resting, head_name
 from regard.typing import Array
@@ -156,14 +156,43 @@ AXES = {
 }
 
 
-def stacked_arrays(keys: list[LayerKey], layers: list[LayerObservation]) -> dict[str, Array]:
-    """Facts and measures of layers of one size as single arrays."""
+def arrays(seen: Seen, part: str | None = None) -> Any:
+    """Arrays of all layers of a part by name: an xarray Dataset, or without xarray a dict.
+
+    entropy and logsumexp (layer, head, query), received (layer, head, key), top_weights and
+    top_keys (layer, head, query, rank), map (layer, head, query_block, key_block), and each
+    measure of the report with its baseline (layer, head), as in ``induction`` and
+    ``induction_baseline``. The names of the axes are coordinates of the Dataset and entries of
+    the dict: layer and head are numbers from 0, query_token and key_token are the tokens.
+    """
+    chosen = seen._one_part(part, "arrays")
+    keys, layers = zip(*seen._part_layers(chosen), strict=True)
     shapes = {(layer.head_shape, layer.queries, layer.keys) for layer in layers}
     if len(shapes) > 1:
         raise ArgumentError(
-            f"arrays needs layers of one size, and those of {keys[0].part} differ in heads or "
+            f"arrays needs layers of one size, and those of {chosen} differ in heads or "
             "tokens: take them one by one, as in seen[0].entropy."
         )
+    values = _stacked(layers)
+    queries, columns = seen.texts(chosen)
+    coordinates = {
+        "layer": np.array([key.layer for key in keys]),
+        "head": np.arange(layers[0].head_shape[-1]),
+        "query_token": np.array(queries.tokens),
+        "key_token": np.array(columns.tokens),
+    }
+    if importlib.util.find_spec("xarray") is None:
+        return values | coordinates
+    xarray: Any = importlib.import_module("xarray")
+    axes = {"query_token": ("query",), "key_token": ("key",)}
+    return xarray.Dataset(
+        {name: (AXES.get(name, ("layer", "head")), array) for name, array in values.items()},
+        {name: (axes.get(name, (name,)), array) for name, array in coordinates.items()},
+    )
+
+
+def _stacked(layers: Sequence[LayerObservation]) -> dict[str, Array]:
+    """Facts and measures of layers of one size as single arrays."""
     values = {
         name: np.stack([np.asarray(layer.facts[name]) for layer in layers])
         for name in AXES
@@ -179,16 +208,6 @@ def stacked_arrays(keys: list[LayerKey], layers: list[LayerObservation]) -> dict
 
 def _by_head(measures: list[Any], name: str) -> Array:
     return np.stack([np.asarray(getattr(measure, name), np.float64) for measure in measures])
-
-
-def as_dataset(values: Mapping[str, Array], coordinates: Mapping[str, Array]) -> Any:
-    """An xarray.Dataset with named axes."""
-    xarray: Any = importlib.import_module("xarray")
-    axes = {"query_token": ("query",), "key_token": ("key",)}
-    return xarray.Dataset(
-        {name: (AXES.get(name, ("layer", "head")), array) for name, array in values.items()},
-        {name: (axes.get(name, (name,)), array) for name, array in coordinates.items()},
-    )
 
 
 Columns = dict[str, Any]
@@ -252,6 +271,27 @@ TABLES: dict[str, Callable[[Any], Any]] = {
     "keys": _key_columns,
     "weights": _weight_columns,
 }
+
+
+def to_pandas(seen: Seen, table: str = "heads") -> Any:
+    """A DataFrame of pandas; BackendError where it is not installed.
+
+    Parameters
+    ----------
+    table : 'heads' has a line for each head with its measures, baselines and name; 'queries'
+        one for each head and query (token, entropy, best key, its weight); 'keys' one for each
+        head and key (token, attention received); 'weights' one for each of the best keys of
+        each query of each head.
+    """
+    if table not in TABLES:
+        raise ArgumentError(f"table must be one of {', '.join(TABLES)}, got {table!r}.")
+    if importlib.util.find_spec("pandas") is None:
+        raise BackendError(
+            "to_pandas needs pandas, not installed here: pip install pandas, or take "
+            "seen.report().to_csv('heads.csv') or seen.arrays()."
+        )
+    pandas: Any = importlib.import_module("pandas")
+    return pandas.DataFrame(TABLES[table](seen))
 
 
 def _by_layer(seen: Seen, make: Callable[[LayerObservation], Columns]) -> Columns:

@@ -33,22 +33,26 @@ if TYPE_CHECKING:
     from regard.watcher.watch import Watching
 
 
-def find_links(
-    layers: Sequence[tuple[LayerKey, LayerObservation]], word: str | int, other: str | int
+def find(
+    seen: Seen, word: str | int, other: str | int, *, part: str | None = None
 ) -> tuple[Link, ...]:
-    """Weights added over the tokens of the other word, averaged over those of the first.
+    """Every head's weight from one word to another, the strongest first.
 
-    ``usual`` is what the other queries that can see that word give to it, on average.
+    'the#2' is the second 'the', and a word that comes several times has to be numbered. Exact,
+    from the map while its blocks are single tokens, from query and key where they were kept,
+    else from the best keys where they include the word. Weights are added over the tokens of the
+    other word and averaged over those of the first; ``usual`` is what the other queries that can
+    see that word give to it, on average.
     """
     links = []
-    for key, seen in layers:
-        queries, keys = seen.query_text, seen.key_text
+    for key, layer in seen._part_layers(part):
+        queries, keys = layer.query_text, layer.key_text
         if queries is None or keys is None:
             raise NotAskedError("find needs words: give watch the model's tokenizer.")
         row, column = only_position(queries, word), only_position(keys, other)
         rows, columns = word_tokens(queries, row), word_tokens(keys, column)
-        weights_h = _between(seen, rows, columns)
-        usual_h = _usual(key, seen, rows, columns, weights_h)
+        weights_h = _between(layer, rows, columns)
+        usual_h = _usual(key, layer, rows, columns, weights_h)
         links += [
             Link(
                 *key,

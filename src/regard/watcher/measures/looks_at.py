@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from regard.display import TextDisplay, percent
+from regard.engine.call import check_weighted
 from regard.errors import NotAskedError
-from regard.watcher.capture.runs import LayerKey
-from regard.watcher.layer import LayerObservation
+from regard.watcher.experiments.text_sources import projected_values
 from regard.watcher.measures.links import only_position, word_tokens
+
+if TYPE_CHECKING:
+    from regard.watcher.seen import Seen
 
 MAX_TOKENS_SHOWN = 12
 
@@ -69,12 +71,24 @@ class LookedAt(TextDisplay):
         }  # fmt: skip
 
 
-def looked_at(
-    layers: Sequence[tuple[LayerKey, LayerObservation]],
-    word: str | int,
-    values: Mapping[LayerKey, Any] | None = None,
+def looks_at(
+    seen: Seen, word: str | int, *, part: str | None = None, weighted: str | None = None
 ) -> LookedAt:
-    """The rows of a word in every layer, averaged over its tokens; ``values`` weigh them."""
+    """What a word looks at: the mean weight on every token over all heads and layers, ranked.
+
+    Parameters
+    ----------
+    word : a word of the text ('the#2' is the second), or its number from 0.
+    part : the part of the model, where it has several.
+    weighted : 'norm' for p |v W_O| as a share of its row, from a second run.
+
+    Notes
+    -----
+    Each token with the share of even attention over the keys that the word can see, and the
+    head that gives it most. Exact, from a map of single tokens or from query and key.
+    """
+    layers = seen._part_layers(seen._one_part(part, "looks_at"))
+    values = projected_values(seen._rerun()) if check_weighted(weighted) else None
     first = layers[0][1]
     if first.query_text is None or first.key_text is None:
         raise NotAskedError("looks_at needs words: give watch the model's tokenizer.")
@@ -106,5 +120,4 @@ def looked_at(
             name = first.key_text.tokens[k]
             of = first.key_text.word_of_token[k]
             tokens.append(LookedAtToken(k, of, name, float(mean_k[k]), even, place, largest))
-    kind = None if values is None else "norm"
-    return LookedAt(first.query_text.words[number], tuple(tokens), weights_lhk, kind)
+    return LookedAt(first.query_text.words[number], tuple(tokens), weights_lhk, weighted)

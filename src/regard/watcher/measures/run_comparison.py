@@ -106,8 +106,13 @@ class RunComparison(TextDisplay):
         }
 
 
-def compare_runs(one: Seen, other: Seen) -> RunComparison:
-    """Compare all layers that both runs have."""
+def compare(one: Seen, other: Seen) -> RunComparison:
+    """Every head in this run and in another, those that differ most first.
+
+    Two prompts in one model, or one text in two checkpoints; layers that both runs have. Tokens
+    are aligned, and a head's distance is the Jensen-Shannon divergence of its rows in bits, given
+    with that of two different heads of its layer for comparison.
+    """
     common = [key for key in one.names if key in other.names]
     if not common:
         raise ArgumentError(

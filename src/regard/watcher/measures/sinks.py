@@ -10,7 +10,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,6 +24,9 @@ from regard.typing import Array
 from regard.watcher.capture.records import FIRST_WEIGHTS
 from regard.watcher.capture.runs import LayerKey
 from regard.watcher.layer import LayerObservation, even_rows, even_shares, visible_band
+
+if TYPE_CHECKING:
+    from regard.watcher.seen import Seen
 
 SPECIAL_TOKEN = re.compile(r"<[^<>\s]+>|\[[A-Z][A-Z0-9_]*\]|<\|.+\|>")
 NEW_LINES = ("<0x0A>", "Ċ", "\n")
@@ -123,12 +126,18 @@ class SinkReport(TextDisplay):
         }
 
 
-def find_sinks(layers: Sequence[tuple[LayerKey, LayerObservation]], near: int = 32) -> SinkReport:
-    """Sinks of all layers; ``near`` is a power of two, as distances are counted in such bands."""
+def sinks(seen: Seen, near: int = 32) -> SinkReport:
+    """Tokens that heads rest on whatever the text, and each head's near and distant attention.
+
+    Shares on the first token, on special tokens, on punctuation, on near tokens (closer than
+    ``near``, a power of two, as distances are counted in such bands) and on distant ones, each
+    with the share of even attention.
+    """
     if not isinstance(near, int) or near < 2 or near & (near - 1):
         raise ArgumentError(f"near must be a power of two from 2 up, got {near!r}.")
     shares: dict[str, list[LayerShares]] = {}
     heads: list[HeadSinks] = []
+    layers = [(key, seen[key]) for key in seen.names]
     for key, layer in layers:
         one = LayerShares.from_layer(key, layer)
         shares.setdefault(key.part, []).append(one)

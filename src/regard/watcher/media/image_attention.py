@@ -32,7 +32,8 @@ from regard.watcher.media.picture_bytes import FULL_AREA, Area, FramedPicture, P
 from regard.watcher.media.word_pixels import diffusion_call, finest, word_pictures
 
 if TYPE_CHECKING:
-    from regard.watcher.seen import LayerSource, Seen
+    from regard.watcher.live_layers import LayerSource
+    from regard.watcher.seen import Seen
 
 
 ENDINGS = (".png", ".svg", ".json")
@@ -298,12 +299,12 @@ WEIGHTED = {None: "weights", "norm": "norm-weighted weights"}
 
 @dataclass(frozen=True)
 class ImageRequest:
-    """The arguments of ``Seen.image``; ``looks`` are word, query, patch and when."""
+    """The arguments of ``Seen.image``."""
 
     picture: Any = field(repr=False)
     layer: Numbers
     head: Numbers
-    looks: tuple[str | int | None, Query | None, tuple[int, int] | None, str]
+    choice: RowChoice
     weighted: str | None
     image: int
     part: str | None
@@ -340,11 +341,70 @@ class ImageRequest:
         return f"({layers}, {heads})"
 
 
-def image_attention(seen: Seen, request: ImageRequest) -> ImageAttention:
+def with_picture(seen: Seen, *pictures: Any, area: Area | None = None) -> Seen:
+    """The same, with the pictures that the model was given, in their order.
+
+    ``seen.image`` then lays weights over them, and a saved file or page shows them. A picture
+    is a path, the bytes of a file, an image of Pillow or an array (rows, columns, 3) of uint8.
+    """
+    framed = tuple(FramedPicture(PictureBytes.from_any(one), area) for one in pictures)
+    return replace(seen, _pictures=framed)
+
+
+def image(
+    seen: Seen,
+    picture: Any = None,
+    *,
+    layer: Numbers = None,
+    head: Numbers = None,
+    word: str | int | None = None,
+    query: Query | None = None,
+    patch: tuple[int, int] | None = None,
+    when: str = "read",
+    weighted: str | None = None,
+    image: int = 0,
+    part: str | None = None,
+    grid: Size | None = None,
+    area: Area | None = None,
+    prompt: tuple[int, int] | None = None,
+    runs: str | Sequence[int] | None = None,
+) -> ImageAttention:
+    """Where a row looks in an image: its weights on the grid of patches, over the picture.
+
+    In a diffusion model, whose queries are patches, it is where the image looks at a word.
+
+    Parameters
+    ----------
+    picture : the picture, as ``with_picture`` takes it; not needed for the numbers.
+    layer, head : one or several, counted from 0; the mean of all if not given.
+    word, query, patch : what looks: a word of the text, a query or (start, stop) of them, or
+        the patch in a (row, column). If none is given the class token, without one the mean of
+        all patches, and in a text its last token.
+    when : 'read' is a word's own row; 'written' the row before it, which predicted it.
+    weighted : 'norm' for p |v W_O| as a share of its row, from a second run.
+    image : which of several images, from 0.
+    part : 'encoder', 'decoder', ...; if not given the text's where it has image tokens.
+    grid : (rows, columns), where the model does not say them.
+    area : (left, top, right, bottom), the part of the picture that the model was given, in
+        fractions; by the processor if not given.
+    prompt : (start, stop) of the keys that are the prompt, in a diffusion model that reads
+        prompt and image together, where the model does not say them.
+    runs : 'all', or numbers of runs, as of a diffusion model's steps, to take the mean of.
+    """
+    if isinstance(runs, str) and runs != "all":
+        raise ArgumentError(f"runs must be 'all' or numbers of runs, got {runs!r}.")
+    choice = RowChoice(word, query, patch, when)
+    request = ImageRequest(picture, layer, head, choice, weighted, image, part, grid, area, prompt)
+    if runs is None:
+        return _of_run(seen, request)
+    chosen = range(seen.runs) if isinstance(runs, str) else runs
+    return ImageAttention.mean([_of_run(seen.run(x), request) for x in chosen])
+
+
+def _of_run(seen: Seen, request: ImageRequest) -> ImageAttention:
     """Weights of a row on the patches of an image, or of the patches on a word of the prompt."""
-    if not seen.names:
-        raise NotAskedError(f"nothing was seen yet: {seen.advice}")
-    choice = RowChoice(*request.looks)
+    seen._check_seen()
+    choice = request.choice
     if choice.word is not None and _makes_image(seen, request):
         return _on_word(seen, request, choice.word)
     keys = request.keys(seen, request.part or _image_part(seen, request.grid))

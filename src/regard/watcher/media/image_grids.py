@@ -21,7 +21,8 @@ from regard.watcher.capture.runs import ForwardRun, LayerKey
 from regard.watcher.media.inputs import IMAGES, MediaCall
 
 if TYPE_CHECKING:
-    from regard.watcher.seen import LiveLayers
+    from regard.watcher.live_layers import LiveLayers
+    from regard.watcher.seen import Seen
 
 
 Cells = NDArray[np.int32]
@@ -128,6 +129,29 @@ def image_grids(
             f"a program of your own {GRID_HINT}."
         )
     return vision_grids(source, layer_key, calls)
+
+
+def image_grid(
+    seen: Seen, layer_key: LayerKey, image: int = 0, size: Size | None = None
+) -> ImageGrid:
+    """The cells of an image in a layer: which of its keys is which patch."""
+    sentence = seen._sentence or 0
+    grids: tuple[ImageGrid, ...] = seen._source.image_grids(layer_key, sentence, size)
+    one_text = layer_key.part.split()[0] == "cross" and len({x.first for x in grids}) == 1
+    several = seen._source.has(layer_key, 1) and ("text" in grids[0].others or one_text)
+    if seen._sentence is None and several:
+        number = sum(seen._source.has(layer_key, x) for x in range(seen._source.sentences))
+        raise ArgumentError(
+            f"there are {number} sentences: choose one first, as in seen.sentence(0).image()."
+        )
+    if seen._sentence is not None and len(grids) > 1 and grids[0].cells.shape[0] == 1:
+        own = tuple(x for x in grids if x.first == seen._sentence)
+        grids = own or grids
+    if not 0 <= image < len(grids):
+        raise ArgumentError(
+            f"image must be a number from 0 to {len(grids) - 1} in {layer_key}, got {image!r}."
+        )
+    return grids[image]
 
 
 def vision_grids(

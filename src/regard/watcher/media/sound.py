@@ -27,6 +27,7 @@ from regard.watcher.media.inputs import SOUND, MediaCall
 if TYPE_CHECKING:
     from regard.watcher.capture.runs import ForwardRun
     from regard.watcher.layer import LayerObservation
+    from regard.watcher.seen import Seen
 
 
 SECONDS_HINT = "say it: seconds=0.02 for every position of the encoder"
@@ -156,32 +157,69 @@ class WordTimes(TextDisplay):
         return "\n".join([*lines, about])
 
 
+def seconds(seen: Seen, seconds: float | None = None, *, part: str | None = None) -> Array:
+    """The second at which each key of a part begins, for a model of sound.
+
+    Parameters
+    ----------
+    seconds : those of one position; from the processor and the config if not given.
+    part : 'encoder' or 'cross'; if not given the one that there is.
+    """
+    if part is None:
+        part = "cross" if "cross" in seen.parts else seen.parts[0]
+    positions = len(seen.texts(part)[1].tokens)
+    if seconds is None:
+        seconds = seen._source.seconds_of_position(positions)
+    return np.arange(positions) * seconds
+
+
 def word_times(
-    layers: Sequence[tuple[LayerKey, LayerObservation]],
-    seconds: float,
-    positions: int,
+    seen: Seen,
+    *,
+    seconds: float | None = None,
+    duration: float | None = None,
     first: int | None = None,
     heads: Sequence[Head] | None = None,
 ) -> WordTimes:
-    """Times of the words of a text, from the rows that wrote them.
+    """When each word that a model wrote was heard, from the heads that follow the sound.
 
     The row before a token wrote it; that of the last token takes what is left of the sound.
+    The heads are chosen on this run, by their monotonicity: how much more of their weight lies
+    in the order of the words than in reverse.
+
+    Parameters
+    ----------
+    seconds : those of one position of the encoder; from processor and config if not given.
+    duration : seconds of the sound without its padding; by the mask of its frames, or all of
+        it, if not given.
+    first : the first token of the text; the first that is not special if not given.
+    heads : (layer, head) of cross-attention to use instead.
     """
+    keys = [key for key in seen.names if key.part == "cross"]
+    if not keys:
+        raise NotAskedError("word_times needs cross-attention to sound, and none was seen.")
+    layers = [(key, seen._source.layer(key, seen._chosen)) for key in keys]
+    positions = layers[0][1].keys
+    step = seen._source.seconds_of_position(positions) if seconds is None else seconds
+    if duration is None:
+        real = seen._source.real_positions(positions, seen._chosen)
+    else:
+        real = min(positions, max(1, round(duration / step)))
     text = layers[0][1].query_text
     if text is None:
         raise NotAskedError("word_times needs words: give watch the model's tokenizer.")
     start, stop = _text_span(text, first)
     rows = slice(start - 1, stop)
-    if stop - start + 1 > positions:
+    if stop - start + 1 > real:
         raise ArgumentError(
-            f"word_times needs at least as many positions of sound as tokens, got {positions} for "
+            f"word_times needs at least as many positions of sound as tokens, got {real} for "
             f"{stop - start} tokens."
         )
-    scored = score_heads(layers, rows, positions)
+    scored = score_heads(layers, rows, real)
     chosen = _chosen(scored, heads)
-    mean_qk = _mean_weights(layers, chosen, rows, positions)
+    mean_qk = _mean_weights(layers, chosen, rows, real)
     edges = segments(mean_qk[None])[1][0]
-    return WordTimes(_words(text, start, stop, mean_qk, edges, seconds), tuple(chosen), seconds)
+    return WordTimes(_words(text, start, stop, mean_qk, edges, step), tuple(chosen), step)
 
 
 def _text_span(text: TokenizedText, first: int | None) -> tuple[int, int]:

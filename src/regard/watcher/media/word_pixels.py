@@ -24,7 +24,7 @@ from regard.watcher.media.image_grids import GRID_HINT, Size
 from regard.watcher.media.inputs import LATENTS, PATCH_POSITIONS, MediaCall
 
 if TYPE_CHECKING:
-    from regard.watcher.seen import LayerSource
+    from regard.watcher.live_layers import LayerSource
 
 # Whether the prompt stands after the image in layers that read both, by the name of the model.
 PROMPT_LAST = {"SD3": True, "Flux": False, "Chroma": False, "QwenImage": False}
