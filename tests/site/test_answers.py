@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from regard.view.figure import picture
+from regard.view.page import routes
 from regard.view.page.in_browser import BrowserPage
 from regard.view.page.routes.learn import PAGES
 
@@ -55,7 +55,6 @@ ANSWERED = [
     ("/api/export/html", {"sentence": DOG, "state": {"layer": 5}, "tried": [REDIRECT]}),
     ("/api/export/html", {"example": "robots"}),
     ("/api/export/card", FIGURE),
-    ("/api/export/pdf", FIGURE),
     *(("/api/learn", {"page": page}) for page in PAGES),
     ("/api/export/learn", {}),
 ]
@@ -87,8 +86,8 @@ def answered(site, tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def at_home():
-    with pytest.MonkeyPatch.context() as patch:  # matplotlib, if it is here, would write the PDF
-        patch.setattr(picture, "is_installed", lambda: False)
+    with pytest.MonkeyPatch.context() as patch:  # matplotlib, if it is here, would write a PDF
+        patch.setattr(routes, "is_installed", lambda: False)
         yield BrowserPage()
 
 

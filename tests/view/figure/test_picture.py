@@ -231,11 +231,12 @@ def test_mistakes_are_explained(reading, mistake, tmp_path, monkeypatch):
     assert str(caught.value) == message
 
 
-def test_without_matplotlib_the_way_out_is_said(reading, monkeypatch):
+@pytest.mark.parametrize("ending", [".png", ".pdf"])
+def test_without_matplotlib_the_way_out_is_said(reading, ending, monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     with pytest.raises(BackendError) as caught:
-        reading.picture(0, 0).content(".png")
+        reading.picture(0, 0).content(ending)
     assert str(caught.value) == (
-        ".png needs matplotlib, which is not installed: pip install 'regard[picture]', save as "
-        ".svg or .pdf, which need nothing, or save the PNG in the page: regard open."
+        ".png and .pdf need matplotlib, which is not installed: pip install 'regard[picture]', "
+        "save as .svg, which any browser prints as PDF, or save the PNG in the page: regard open."
     )

@@ -1,7 +1,6 @@
 """Drawings as PNG, or as PDF with its fonts inside, through matplotlib: the same marks.
 
-Without matplotlib pdf.py writes the PDF; a PNG needs the letters of a font, which nothing in the
-base installation has.
+Both need the letters of a font, which nothing in the base installation has.
 """
 
 from __future__ import annotations
@@ -41,11 +40,12 @@ def is_installed() -> bool:
 
 
 def check_installed() -> None:
-    """Raise where matplotlib, which draws a PNG's letters, is not installed."""
+    """Raise where matplotlib, which draws the letters, is not installed."""
     if not is_installed():
         raise BackendError(
-            ".png needs matplotlib, which is not installed: pip install 'regard[picture]', save as "
-            ".svg or .pdf, which need nothing, or save the PNG in the page: regard open."
+            ".png and .pdf need matplotlib, which is not installed: pip install 'regard[picture]', "
+            "save as .svg, which any browser prints as PDF, or save the PNG in the page: regard "
+            "open."
         )
 
 

@@ -23,8 +23,7 @@ from regard.typing import Array
 from regard.view.figure.drawing import MAX_BOXES, Drawing, to_svg
 from regard.view.figure.heatmap import draw_heatmap
 from regard.view.figure.lines import check_card, draw_card, draw_lines
-from regard.view.figure.matplotlib_backend import check_installed, draw_bytes, is_installed
-from regard.view.figure.pdf import to_pdf
+from regard.view.figure.matplotlib_backend import check_installed, draw_bytes
 
 AXIS_TITLES = ("query (looks)", "key (is looked at)")
 KINDS = ("lines", "heatmap", "card")
@@ -116,8 +115,6 @@ class Picture:
         """What ``save`` writes to a file with this ending, such as '.svg'."""
         check_width(mm)
         if ending in (".png", ".pdf"):
-            if ending == ".pdf" and not is_installed():
-                return to_pdf(self.drawing, mm)
             return draw_bytes(self.drawing, ending[1:], mm)
         return self._text(ending, mm).encode("utf-8", "backslashreplace")
 
@@ -199,7 +196,7 @@ def check_ending(ending: str) -> str:
 def check_savable(path: Path) -> None:
     """Raise where a picture cannot be saved under this name, before it is made."""
     ending = check_ending(path.suffix.lower())
-    if ending == ".png":
+    if ending in (".png", ".pdf"):
         check_installed()
     check_writable(path)
 

@@ -60,6 +60,7 @@ interface Source {
     trainings?: string[];
     model?: string | null; // that stays loaded
     address?: string | null;
+    pdf?: boolean; // whether the server can write one
   };
   live: boolean;
   embedded?: Embedded;
@@ -591,6 +592,8 @@ interface SceneModel {
   after: Run | null;
   head: string; // what the head usually does, and what it does here
 }
+
+type QuestionModel = Pick<SceneModel, "words" | "asking" | "heads" | "explained" | "tried">;
 
 // -- The Steps view
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 
 from regard import __version__
+from regard.view.figure.matplotlib_backend import is_installed
 from regard.view.page.answers import Answer, AnswerTable, Fields, Sources, Stop, json_answer
 from regard.view.page.routes import experiments, export, learn, map, model, monitor, read, steps
 
@@ -21,7 +22,7 @@ def all_answers(sources: Sources) -> AnswerTable:
         address = os.environ.get("REGARD_SITE") or PUBLIC_ADDRESS
         about = {"version": __version__, "files": names, "trainings": trainings}
         model = None if sources.model is None else sources.model.name
-        return json_answer({**about, "model": model, "address": address})
+        return json_answer({**about, "model": model, "address": address, "pdf": is_installed()})
 
     table: AnswerTable = {"/api/page": page}
     for view in (read, experiments, steps, map, model, learn, export, monitor):

@@ -6,7 +6,7 @@
 //                        where a monitored training was opened
 // source.page            { version, files: [names of the .regard files], trainings: [names],
 //                        model: the name of one that stays loaded, or null, address: of the public
-//                        site, or null }
+//                        site, or null, pdf: whether the server can write one }
 // source.live            whether any sentence can be read (the server); else one reading is there
 // source.reading(sentence, { quick, signal })
 //                        -> PageReading; quick: the English side alone, without the translation.

@@ -106,7 +106,7 @@ function exportFormats(figure, source) {
       title: "An image at 300 dots an inch",
       make: async () => saveAs(fileName(figure, "png"), await figurePng(figure)),
     },
-    PDF: source.live && {
+    PDF: source.page.pdf && {
       title: "For a paper: lines and letters that stay sharp",
       make: () => ask("pdf", "/api/export/pdf", sentFigure(figure)),
     },
