@@ -69,6 +69,14 @@ TOO_SMALL = """() => [...document.querySelectorAll("button, select, summary, inp
   .map(([e, box]) => `${e.className} ${e.textContent} ${box.width} x ${box.height}`)"""
 
 
+# Controls whose name does not say what is seen of them: who speaks to the page could not call them.
+MISNAMED = """() => [...document.querySelectorAll("button[aria-label], a[aria-label]")]
+  .filter((e) => e.checkVisibility() && /[\\p{L}\\d]/u.test(e.innerText))
+  .filter((e) => !e.getAttribute("aria-label").toLowerCase()
+    .includes(e.innerText.trim().replace(/\\s+/g, " ").toLowerCase()))
+  .map((e) => `${e.innerText}: ${e.getAttribute("aria-label")}`)"""
+
+
 def shown(page, view: str, fields: str = "") -> None:
     """Open a view, and wait until it has drawn what it shows."""
     page.goto(f"/#{view}{fields}")
@@ -120,6 +128,7 @@ def test_on_a_phone_everything_can_be_pressed_and_every_view_has_its_heading(new
     for view in VIEWS:
         shown(page, view)
         assert page.evaluate(TOO_SMALL) == [], view
+        assert page.evaluate(MISNAMED) == [], view
         assert page.locator("h1").count() == 1, view
 
 

@@ -4,6 +4,7 @@
 import { asWord, element, problem, prose, replace } from "../lib/dom.js";
 import { EXAMPLES, exampleOf, FIRST_SENTENCE, sentenceWith } from "./examples.js";
 import { sentenceStage } from "./stage.js";
+import { whyStep } from "./why.js";
 
 const INVITATION = "Type any English sentence";
 const HINT = "Click a word to strike it out. Drag the ring to another word.";
@@ -93,9 +94,10 @@ export function firstScene(state, source, handlers) {
   );
   const root = element(
     "section",
-    { class: `first-scene${isNew ? " new" : ""}`, "aria-label": "The sentence" },
+    { class: `first-scene expected${isNew ? " new" : ""}`, "aria-label": "The sentence" },
     staged,
   );
+  drawQuestion(question, about, expectedModel(state), () => {});
   if (isNew) for (const name of TOUCHES) window.addEventListener(name, touched, true);
   showPlain(shownText);
   return {
@@ -124,6 +126,7 @@ export function firstScene(state, source, handlers) {
     /** @param {SceneModel} model @param {number} milliseconds */
     draw(model, milliseconds) {
       noted = model.note;
+      root.classList.remove("expected");
       drawQuestion(question, about, model, (position) => state.set({ q: position, changes: null }));
       replace(note, isNew ? invitation(shownText) : noted);
       stage.draw(model.stage, milliseconds);
@@ -135,6 +138,19 @@ export function firstScene(state, source, handlers) {
       field.close();
       stage.close();
     },
+  };
+}
+
+// What the question is likely to be, unseen and with its room, until it is known.
+/** @param {State} state @returns {QuestionModel} */
+function expectedModel(state) {
+  const step = whyStep(state);
+  return {
+    words: [],
+    asking: { name: "it", position: -1 },
+    heads: 144,
+    explained: step && "mouse",
+    tried: step === "try" ? "food" : null,
   };
 }
 
@@ -150,7 +166,7 @@ function invitation(sentence) {
 /**
  * @param {HTMLElement} question
  * @param {HTMLElement} about
- * @param {SceneModel} model
+ * @param {QuestionModel} model
  * @param {(position: number) => void} ask
  */
 function drawQuestion(question, about, { words, asking, heads, explained, tried }, ask) {

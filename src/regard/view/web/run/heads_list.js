@@ -193,13 +193,14 @@ function headButton(head, at, model, handlers) {
   const { part, layer, label } = head;
   const place = { part, layer, head: head.head };
   const name = `layer ${layer}, head ${head.head}`;
+  const [key, word] = [headKey(head), headWord(head, model, handlers)];
   return element(
     "button",
     {
       type: "button",
       class: "head",
       title: label ? `${name}: ${label}` : name,
-      "aria-label": `${name}${label ? `: ${label}` : ""}`,
+      "aria-label": `${key} ${word}, ${name}${label ? `: ${label}` : ""}`, // what is seen, first
       "data-layer": layer,
       "data-head": head.head,
       "data-number": model?.numberOf(head) ?? 0,
@@ -215,9 +216,9 @@ function headButton(head, at, model, handlers) {
     element(
       "span",
       { class: "head-label" },
-      element("b", null, headKey(head)),
+      element("b", null, key),
       " ",
-      element("span", null, headWord(head, model, handlers)),
+      element("span", null, word),
     ),
   );
 }
