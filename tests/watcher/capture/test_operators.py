@@ -141,6 +141,29 @@ def test_a_cache_that_grows_is_one_text(written):
         check_facts(seen.sentence(1)[layer], weights_bhqk[1])
 
 
+class OverDepth(Attention):
+    """Each token also looks at what it was before: heads that are its tokens, as in Inkling 2."""
+
+    def forward(self, x, cache=None):
+        mixed = super().forward(x, cache)
+        both = torch.stack([x, mixed], dim=2)
+        return F.scaled_dot_product_attention(mixed[:, :, None], both, both)[:, :, 0]
+
+
+def test_heads_that_are_tokens_are_left_out_and_named():
+    model, ids_bt = LanguageModel("fused"), ids(1)
+    model.blocks[1]["attn"] = OverDepth("fused")
+    caches = [[] for _ in range(LAYERS)]
+    with torch.no_grad(), regard.watch(model) as seen:
+        model(ids_bt[:, :6], caches)
+        for step in range(6, TOKENS):
+            model(ids_bt[:, step : step + 1], caches)
+    assert list(seen.paths) == ["blocks.0.attn", "blocks.1.attn", "blocks.2.attn"]
+    assert [seen[path].queries for path in seen.paths] == [TOKENS] * LAYERS
+    assert seen.unrecorded == ("blocks.1.attn#2",)
+    assert "blocks.*.attn#*" in " ".join(str(seen).split())
+
+
 @pytest.mark.parametrize("written", ["fused", "matmul"])
 def test_a_cache_filled_before_the_block(written):
     model, ids_bt = LanguageModel(written), ids(1)

@@ -97,9 +97,9 @@ def _unrecorded(seen: Seen) -> str:
         return ""
     more = f" and {len(kinds) - MAX_LEFT_OUT} more" if len(kinds) > MAX_LEFT_OUT else ""
     return (
-        "Not recorded: a softmax that no product with a value follows, or an attention outside the "
-        f"interface of transformers, in {', '.join(kinds[:MAX_LEFT_OUT])}{more}. It may choose "
-        "experts, or be attention of another kind."
+        "Not recorded: a softmax that no product with a value follows, or attention with a head "
+        f"for each token, in {', '.join(kinds[:MAX_LEFT_OUT])}{more}. It may choose experts, or be "
+        "attention of another kind."
     )
 
 

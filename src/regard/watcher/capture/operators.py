@@ -45,6 +45,7 @@ class OperatorSource(RecordedSource):
         self._layers: dict[tuple[str, int], LayerKey] = {}  # by path and number of the attention
         self._heads = HeadList()
         self._forward = -1
+        self._over_others: list[str] = []  # paths of attention over something else than tokens
 
     @contextmanager
     def attached(self) -> Iterator[None]:
@@ -59,8 +60,11 @@ class OperatorSource(RecordedSource):
 
     @property
     def unrecorded(self) -> tuple[str, ...]:
-        """Paths of modules in which a softmax ran that no product with a value followed."""
-        return self.seam.unrecorded
+        """Paths of modules in which a softmax ran that no product with a value followed.
+
+        Also of those whose number of heads changed in one text: there is one for each token.
+        """
+        return (*self.seam.unrecorded, *self._over_others)
 
     @property
     def ran_elsewhere(self) -> bool:
@@ -89,18 +93,18 @@ class OperatorSource(RecordedSource):
 
     def _take(self, seen: AttentionCall) -> Any:
         call, site = as_call(seen.detached), (seen.place.path, seen.place.number)
-        heads = self._heads.add(call, self.modules)
-        if heads is not None:
-            if heads.number == 1:  # the first looked like a layer
-                self._remove((heads.first_path, 0))
+        listed = self._heads.add(call, self.modules)
+        if listed is not None:
+            if listed.number == 1:  # the first looked like a layer
+                self._remove((listed.first_path, 0))
             if self.intervention is not None:
                 raise BackendError(
-                    f"{heads.path}: each head is a module of its own, which has returned when its "
+                    f"{listed.path}: each head is a module of its own, which has returned when its "
                     "layer is known: such heads cannot be changed."
                 )
-            if not heads.complete:
+            if not listed.complete:
                 return None
-            call, site = heads.joined(), (heads.path, 0)
+            call, site = listed.joined(), (listed.path, 0)
         layer_key = self._locate(site, seen, call)
         watched = self.options.watches(layer_key.layer)
         if not (watched or self.intervention):
@@ -109,6 +113,12 @@ class OperatorSource(RecordedSource):
         self.drops_padding = call.spec is not None and layer_key.part != "cross"
         segments = call_segments(call) if self.drops_padding else []
         run = self._run(layer_key, call, segments)
+        heads = call.query.shape[1]
+        if run.heads.setdefault(layer_key, heads) != heads:
+            path, number = seen.place.path, seen.place.number
+            self._over_others.append(f"{path}#{number + 1}" if number else path)
+            self.seam.leave_out(seen.place)
+            return None
         changed = None
         if self.intervention is not None:
             before = segments or [self._segment(run, layer_key, call, seen)]
@@ -132,14 +142,15 @@ class OperatorSource(RecordedSource):
         for run in self.recorder.runs:
             if layer_key is not None:
                 run.records.pop(layer_key, None)
+                run.heads.pop(layer_key, None)
 
     def _locate(self, site: tuple[str, int], seen: AttentionCall, call: ModelCall) -> LayerKey:
         if site not in self._layers:
             part, band = seen.place.part, None if call.spec is None else call.spec.band
             if band is not None:
                 part = self.seam.part(seen, ordered=band[1] == 0)
-            layer = sum(key.part == part for key in self._layers.values())
-            self._layers[site] = LayerKey(part, layer)
+            taken = [key.layer for key in self._layers.values() if key.part == part]
+            self._layers[site] = LayerKey(part, max(taken, default=-1) + 1)
         return self._layers[site]
 
     def _run(self, layer_key: LayerKey, call: ModelCall, segments: list[Segment]) -> ForwardRun:

@@ -122,6 +122,7 @@ class ForwardRun:
     tokens: dict[str, list[NDArray[np.int64] | None]] = field(default_factory=dict)
     prompts: dict[str, list[int]] = field(default_factory=dict)  # tokens given, not generated
     rows: dict[str, list[slice]] = field(default_factory=dict)
+    heads: dict[LayerKey, int] = field(default_factory=dict)
     last_keys: dict[LayerKey, tuple[int, Any]] = field(default_factory=dict)
     pending_steps: dict[LayerKey, PendingSteps] = field(default_factory=dict)
     ended: bool = False  # another text follows

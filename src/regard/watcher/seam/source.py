@@ -65,7 +65,7 @@ class AttentionSource:
 
         if self._mode is None:
             self._mode = AttentionMode(self._read, self._place, self.modules.embedded)
-            self._mode.refused = self._refuse
+            self._mode.refused = self.leave_out
             written = self._mode.written
             written.place = lambda: self.modules.path if self.modules.inside else ""
         return self._mode
@@ -76,7 +76,7 @@ class AttentionSource:
         found = {} if self._mode is None else self._mode.written.unrecorded
         return tuple(dict.fromkeys(path for path in found.values() if path))
 
-    def _refuse(self, place: Place) -> None:
+    def leave_out(self, place: Place) -> None:
         """Leave out what looked like attention from now on."""
         site = place.path, place.number
         self._left_out.add(site)
