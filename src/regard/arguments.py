@@ -66,37 +66,22 @@ NAMES = {int: "a whole number", float: "a number", str: "a string", bool: "True 
 
 
 def named_arguments(cls: Class) -> Class:
-    """Class decorator: public methods name an argument whose type made them fail."""
+    """Class decorator: public methods name the keyword, or the argument, that made them fail."""
     for name in dir(cls):
         method = inspect.getattr_static(cls, name)
         public = not name.startswith("_") or name == "__getitem__"
         function = getattr(method, "__func__", method)  # of a class method
-        if public and inspect.isfunction(function) and function.__module__.startswith("regard."):
-            named = _named(function)
+        ours = inspect.isfunction(function) and function.__module__.startswith("regard.")
+        if public and ours and not hasattr(function, "__names_arguments__"):
+            named = _named(function, {cls.__name__: cls})
             setattr(cls, name, named if function is method else type(method)(named))
     return cls
-
-
-def _named(function: Callable[Arguments, Result]) -> Callable[Arguments, Result]:
-    @wraps(function)
-    def call(*arguments: Arguments.args, **keywords: Arguments.kwargs) -> Result:
-        try:
-            return function(*arguments, **keywords)
-        except RegardError:
-            raise
-        except ERRORS:
-            problem = _problem(function, arguments, keywords)
-            if problem is None:
-                raise
-        raise ArgumentError(problem)
-
-    return call
 
 
 def suggest_keywords(function: Callable[Arguments, Result]) -> Callable[Arguments, Result]:
     """Decorator: an unknown keyword raises a TypeError that names the function and the right word.
 
-    An argument of a wrong type is named as ``named_arguments`` does.
+    An argument of a wrong type is named too.
     The signature that ``help`` and completion show has names and defaults without annotations, so
     that it fits a few lines; type checkers read the annotations from the source.
 
@@ -112,16 +97,30 @@ def suggest_keywords(function: Callable[Arguments, Result]) -> Callable[Argument
     """
     signature = inspect.signature(function)
     plain = [x.replace(annotation=x.empty) for x in signature.parameters.values()]
-    names, named = frozenset(signature.parameters), _named(function)
+    call = _named(function)
+    call.__signature__ = inspect.Signature(plain)  # type: ignore[attr-defined]
+    return call
+
+
+def _named(
+    function: Callable[Arguments, Result], names: Mapping[str, Any] | None = None
+) -> Callable[Arguments, Result]:
+    """``names`` are those that annotations use and the function's module does not import."""
 
     @wraps(function)
     def call(*arguments: Arguments.args, **keywords: Arguments.kwargs) -> Result:
-        if not names.issuperset(keywords):
-            unknown = next(name for name in keywords if name not in names)
-            raise TypeError(unexpected_keyword(function.__name__, unknown, signature.parameters))
-        return named(*arguments, **keywords)
+        __tracebackhide__ = True  # pytest and IPython show the user's line and ours, not this one
+        try:
+            return function(*arguments, **keywords)
+        except RegardError:
+            raise
+        except ERRORS:
+            problem = _problem(function, arguments, keywords, names)
+            if problem is None:
+                raise
+        raise problem
 
-    call.__signature__ = inspect.Signature(plain)  # type: ignore[attr-defined]
+    call.__names_arguments__ = True  # type: ignore[attr-defined]
     return call
 
 
@@ -135,7 +134,7 @@ def unexpected_keyword(function: str, name: str, names: Iterable[str]) -> str:
     """
     from difflib import get_close_matches  # only where a call has failed
 
-    known = [x for x in names if x != "self"]
+    known = [x for x in names if x not in ("self", "seen")]
     near = [x for x in [KEYWORDS_ELSEWHERE.get(name)] if x in known]
     near = near or get_close_matches(name, known, 1)
     advice = f"; did you mean {near[0]!r}?" if near else f": it takes {', '.join(known)}."
@@ -143,32 +142,44 @@ def unexpected_keyword(function: str, name: str, names: Iterable[str]) -> str:
 
 
 def _problem(
-    method: Callable[..., Any], arguments: tuple[Any, ...], keywords: dict[str, Any]
-) -> str | None:
-    """The sentence about the first argument that is not what its annotation says."""
+    method: Callable[..., Any],
+    arguments: tuple[Any, ...],
+    keywords: dict[str, Any],
+    names: Mapping[str, Any] | None,
+) -> Exception | None:
+    """The error about a keyword that there is not, or an argument unlike its annotation."""
     function = inspect.unwrap(method)
+    signature = inspect.signature(function)
+    takes_any = any(x.kind is x.VAR_KEYWORD for x in signature.parameters.values())
+    unknown = [x for x in keywords if x not in signature.parameters and not takes_any]
+    if unknown:
+        known = signature.parameters
+        return TypeError(unexpected_keyword(function.__name__, unknown[0], known))
     try:
-        given = inspect.signature(function).bind(*arguments, **keywords)
+        given = signature.bind(*arguments, **keywords)
     except TypeError:
         return None
     for name, value in given.arguments.items():
         parameter = given.signature.parameters[name]
-        kind = _evaluated(parameter.annotation, function)
+        kind = _evaluated(parameter.annotation, function, names)
         several = parameter.kind is parameter.VAR_POSITIONAL
         for one in value if several else (value,):
             if not fits(one, kind):
-                return f"{name} must be {_described(kind)}, got {one!r:.200}."
+                return ArgumentError(f"{name} must be {_described(kind)}, got {one!r:.200}.")
             takes_path = Path in (kind, *get_args(kind)) and isinstance(one, str | Path)
             if takes_path and not _is_name(one):
-                return f"{name} must be a name that a file can have, got {str(one)!r:.200}."
+                said = f"{name} must be a name that a file can have, got {str(one)!r:.200}."
+                return ArgumentError(said)
     return None
 
 
-def _evaluated(annotation: Any, function: Callable[..., Any]) -> Any:
+def _evaluated(
+    annotation: Any, function: Callable[..., Any], names: Mapping[str, Any] | None
+) -> Any:
     if not isinstance(annotation, str):
         return Any if annotation is inspect.Parameter.empty else annotation
     try:
-        return eval(annotation, vars(sys.modules[function.__module__]))  # noqa: S307 (our source)
+        return eval(annotation, vars(sys.modules[function.__module__]), names)  # noqa: S307 (ours)
     except NameError:  # imported for type checkers alone
         return Any
 
