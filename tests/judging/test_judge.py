@@ -16,6 +16,7 @@ import regard
 from regard.checker.plugin import attention_judge
 from regard.cli import main
 from regard.errors import ArgumentError
+from regard.view.terminal.watch import parting_page
 
 NAMES = [family.name for family in FAMILIES]
 nightly = pytest.mark.nightly
@@ -236,7 +237,9 @@ def test_the_fixture_fails_with_the_verdict():
     assert verdict.ok
 
 
-def test_the_command(tmp_path, capsys):
+@pytest.fixture
+def command(tmp_path, capsys):
+    """Runs ``regard`` and returns its status and output; a model lies in the folder."""
     words = {word: i for i, word in enumerate(["<s>", "a", "dog", "ate"])}
     plain = tokenizers.Tokenizer(tokenizers.models.WordLevel(words, "a"))
     plain.pre_tokenizer = tokenizers.pre_tokenizers.Whitespace()
@@ -245,23 +248,44 @@ def test_the_command(tmp_path, capsys):
     loaded("llama").save_pretrained(tmp_path)
     capsys.readouterr()
 
-    def command(*options):
-        status = 0
-        try:
-            main(["judge", str(tmp_path), "a dog ate a dog", *options])
-        except SystemExit as end:
-            status = end.code or 0
+    def run(*arguments):
+        with pytest.raises(SystemExit) as end:
+            main([*map(str, arguments)])
         captured = capsys.readouterr()
-        return status, captured.out, captured.err
+        return end.value.code or 0, captured.out, captured.err
 
-    status, out, err = command("--spec")
+    return run
+
+
+def test_the_command(tmp_path, command):
+    asked = "judge", tmp_path, "a dog ate a dog"
+    status, out, err = command(*asked, "--spec")
     assert (status, "asked as spec says: scale" in out) == (0, True), err
-    status, out, _ = command("--generate", "2", "--dtype", "bfloat16", "--attention", "eager")
+    half = "--dtype", "bfloat16", "--attention", "eager"
+    status, out, _ = command(*asked, "--generate", "2", *half)
     assert (status, out.startswith("right to rounding")) == (0, True)
-    status, out, _ = command("--json")
+    status, out, _ = command(*asked, "--json")
     assert [x["verdict"] for x in json.loads(out)["heads"]] == ["right"] * 8
-    assert command("--rows", "0")[0] == 2
-    assert "--dtype must be one of float32" in command("--dtype", "int8")[2]
+    assert command(*asked, "--rows", "0")[0] == 2
+    assert "--dtype must be one of float32" in command(*asked, "--dtype", "int8")[2]
+
+
+def test_two_saved_runs_are_compared_on_the_command_line(tmp_path, command):
+    files = [tmp_path / f"{name}.regard" for name in ("float32", "bfloat16")]
+    for file in files:
+        saved = command("judge", tmp_path, "a dog ate a dog", "--dtype", file.stem, "--save", file)
+        assert (saved[0], "Saved as" in saved[2]) == (0, True)
+    status, out, _ = command("compare", *files)
+    assert status == 0
+    assert out.startswith("The two runs differ by no more than rounding explains in all 2 layers")
+    assert any(f"Next token: {name!r}" in out for name in ("<s>", "a", "dog", "ate"))
+    out = command("compare", *files, "--json")[1]
+    assert json.loads(out)["parting"]["at"] is None
+    alone = regard.load(files[0]).verdict
+    alone.save(tmp_path / "alone.regard")  # as of a run whose weights could not be shown
+    printed = parting_page(alone.compare(regard.load(files[1]).verdict))
+    assert command("compare", tmp_path / "alone.regard", files[1])[1] == f"{printed}\n"
+    assert command("compare", tmp_path / "alone.regard", "nowhere")[0] == 2
 
 
 def test_layers_without_a_softmax_are_named():

@@ -12,8 +12,8 @@ from tests.judging.kernels import DTYPES, SOUND, asked, causal, made
 import regard
 from regard.judging import rounding
 from regard.judging.naming import name_heads
-from regard.judging.one_call import ROUNDED, SKIPPED, judge_call
-from regard.judging.verdict import Verdict
+from regard.judging.one_call import judge_call
+from regard.watcher.verdict import ROUNDED, SKIPPED, Verdict
 
 nightly = pytest.mark.nightly
 SOME = (torch.bfloat16, *(pytest.param(x, marks=nightly) for x in (torch.float32, torch.float16)))

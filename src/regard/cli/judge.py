@@ -2,13 +2,25 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from regard.cli.io import check_bounds, progress_bars, show_json, text_or_file
-from regard.errors import ArgumentError
+from regard.cli.io import (
+    check_bounds,
+    check_output_file,
+    notice,
+    progress_bars,
+    show_json,
+    text_or_file,
+)
+from regard.errors import ArgumentError, BackendError
+
+if TYPE_CHECKING:
+    from regard.watcher.files.model_folder import Loaded
+    from regard.watcher.verdict import Verdict
 
 _MODEL = typer.Argument(help="Folder of the model, a .gguf file, or a name in the local Hub cache.")
 _TEXT = typer.Argument(help="A text in quotes, or @file.")
@@ -30,6 +42,9 @@ def judge(
         bool, typer.Option("--spec", help="Compare what was asked for with the model's config.")
     ] = False,
     json: Annotated[bool, typer.Option("--json", help="Print all heads as JSON.")] = False,
+    save: Annotated[
+        Path | None, typer.Option(help="Save the run with its verdict as x.regard.")
+    ] = None,
 ) -> None:
     """Redo rows of every head in exact arithmetic, and say which heads are right.
 
@@ -37,9 +52,10 @@ def judge(
     """
     import torch
 
-    from regard.judging.judge import judge as judging
     from regard.watcher.files.model_folder import load_folder
 
+    if save is not None:
+        check_output_file("--save", save, (".regard",))
     for option, number, least in (
         ("generate", generate, 0),
         ("rows", rows, 1),
@@ -59,16 +75,42 @@ def judge(
     if attention:
         loaded.model.set_attn_implementation(attention)
     inputs = loaded.inputs(content, generate)
-    meant = loaded.model.config if spec else None
-    block = judging(loaded.model, rows=rows, calls=calls, seed=seed, spec=meant)
-    with torch.no_grad(), block as verdict:
-        if generate:
-            loaded.model.generate(**inputs, max_new_tokens=generate, do_sample=False, num_beams=1)
-        else:
-            loaded.read(inputs)
+    options: dict[str, Any] = {"rows": rows, "calls": calls, "seed": seed}
+    options["spec"] = loaded.model.config if spec else None
+    verdict = _judged(loaded, inputs, generate, options, save)
     if json:
         show_json({"ok": verdict.ok, "text": str(verdict), "heads": list(verdict.to_dicts())})
     else:
         print(verdict)
     if not verdict.ok:
         raise typer.Exit(1 if verdict.faults or verdict.against_spec else 2)
+
+
+def _judged(
+    loaded: Loaded, inputs: Any, generate: int, options: dict[str, Any], save: Path | None
+) -> Verdict:
+    """Run the model once; a run that is saved is watched too."""
+    import torch
+
+    from regard.judging.judge import judge as judging
+    from regard.watcher.watch import watch
+
+    model, wrong = loaded.model, False
+    block = nullcontext(model) if save is None else watch(model, tokenizer=loaded.tokenizer)
+    judged: list[Verdict] = []
+    try:
+        with torch.no_grad(), block as seen, judging(seen, **options) as verdict:
+            judged.append(verdict)
+            if generate:
+                model.generate(**inputs, max_new_tokens=generate, do_sample=False, num_beams=1)
+            else:
+                loaded.read(inputs)
+    except BackendError:
+        wrong = bool(judged and judged[0].faults)
+        if not wrong:
+            raise
+    if save is not None:
+        (judged[0] if wrong else seen).save(save)
+        alone = ", the verdict alone: attention that is wrong has no weights to show" * wrong
+        notice(f"Saved as {save}{alone}.")
+    return judged[0]

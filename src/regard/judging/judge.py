@@ -12,16 +12,19 @@
 from __future__ import annotations
 
 from collections import Counter
-from contextlib import ExitStack
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING, Any
 
 from regard.errors import ArgumentError
 from regard.judging.asked import Asked
 from regard.judging.reading import asked_of
-from regard.judging.verdict import Verdict
+from regard.watcher.verdict import Verdict
 
 if TYPE_CHECKING:
+    from regard.judging.tracing import Tracer
     from regard.watcher.seam.call import AttentionCall
+    from regard.watcher.seen import Seen
 
 MOST_NAMED = 64  # heads of one verdict that the catalogue is searched for
 
@@ -44,6 +47,7 @@ class Judge:
         self.seen: Counter[str] = Counter()  # calls by path
         self.paths: dict[str, int] = {}
         self.named = 0
+        self.tracer: Tracer | None = None  # where a run keeps what it can be compared by
 
     def read(self, call: AttentionCall) -> None:
         """Judge one call of the seam."""
@@ -60,6 +64,8 @@ class Judge:
         from regard.judging.naming import name_heads
         from regard.judging.one_call import CallResult, judge_call
 
+        if self.tracer is not None:
+            self.tracer.take(asked)
         path = asked.path if isinstance(asked, Asked) else path
         order = self.paths.setdefault(path, len(self.paths))
         self.seen[path] += 1
@@ -83,29 +89,56 @@ class Judge:
 
 
 class Judging:
-    """The block of ``regard.judge``."""
+    """The block of ``regard.judge``; ``seen`` is the watched run around it, if there is one."""
 
-    def __init__(self, model: Any, judge: Judge, kernels: tuple[Any, ...]) -> None:
+    def __init__(
+        self, model: Any, judge: Judge, kernels: tuple[Any, ...], keep: bool, seen: Seen | None
+    ) -> None:
         self.model, self.judge, self.kernels = model, judge, kernels
+        self.keep, self.seen = keep, seen
         self._stack = ExitStack()
 
     def __enter__(self) -> Verdict:
-        from regard.judging.contracts import Contracts
         from regard.watcher.other_layers import LayerLists
-        from regard.watcher.seam.source import AttentionSource
 
-        contracts = Contracts(self.judge, self.model, self.kernels)
-        source = contracts.source = AttentionSource(self.model, contracts.read)
         self.layers = LayerLists(self.model)
         with ExitStack() as stack:
             stack.enter_context(self.layers.attached())
-            stack.enter_context(source.attached())
-            stack.enter_context(contracts.attached())
+            if self.keep:
+                stack.callback(self._trace())
+            stack.enter_context(self._reading(self.model, self.judge))
             self._stack = stack.pop_all()
         return self.judge.verdict
 
+    @contextmanager
+    def _reading(self, model: Any, reader: Any) -> Iterator[None]:
+        """A block in which a reader sees every attention and every contract of a model."""
+        from regard.judging.contracts import Contracts
+        from regard.watcher.seam.source import AttentionSource
+
+        contracts = Contracts(reader, model, self.kernels)
+        source = contracts.source = AttentionSource(model, contracts.read)
+        with source.attached(), contracts.attached():
+            yield
+
+    def _trace(self) -> Callable[[], None]:
+        """Follow what two runs are compared by; the function returned gives it to the verdict."""
+        from regard.judging.tracing import FirstCall, Tracer, trace_of
+
+        tracer, first = Tracer(), FirstCall(self.model)
+        self.judge.tracer, remove = tracer, first.attach()
+
+        def keep() -> None:
+            remove()
+            self.judge.verdict.trace = trace_of(self.model, tracer.layers, first, self._reading)
+
+        return keep
+
     def __exit__(self, *error: Any) -> None:
         self._stack.close()
+        if self.seen is not None:
+            self.seen._source.verdict = self.judge.verdict
+            self.judge.verdict.name_tokens(self.seen._source.tokenizer)
         if self.model is not None:
             paths = list(self.judge.seen)
             self.judge.verdict.unseen = _unseen(self.model, paths)
@@ -131,6 +164,7 @@ def judge(
     seed: int = 0,
     spec: Any = None,
     kernel: Any = (),
+    keep: bool = False,
 ) -> Judging:
     """Say of each head whether its attention is right, wrong and how, or not judged and why.
 
@@ -140,7 +174,8 @@ def judge(
 
     Parameters
     ----------
-    model : any torch.nn.Module, or None for whatever runs in the block.
+    model : any torch.nn.Module, or None for whatever runs in the block; or the ``seen`` of a block
+        of ``regard.watch`` around it, which then has the verdict, and keeps it in its file.
     rows : queries of each head that are redone at each call, others each time.
     calls : judge one call of so many of each module.
     seed : of the rows that are drawn.
@@ -150,6 +185,8 @@ def judge(
         need query, key and value, and may have the mask, scale and other options of torch's
         scaled_dot_product_attention or of flash-attn, by the names used there. Each is replaced
         wherever a module's name is bound to it, and put back.
+    keep : keep what another run on the same text can be compared by, 32 rows of what each attention
+        was given and gave, for ``verdict.compare`` and ``verdict.save``. Always so of a ``seen``.
 
     Returns
     -------
@@ -173,4 +210,10 @@ def judge(
     for function in kernels:
         if not callable(function):
             raise ArgumentError(f"kernel must be a function, got {function!r:.100}.")
-    return Judging(model, Judge(rows, calls, seed, spec), kernels)
+    from regard.watcher.seen import Seen
+
+    seen = model if isinstance(model, Seen) else None
+    model = model if seen is None else seen._model_recorder().model
+    if keep and model is None:
+        raise ArgumentError("keep needs a model: regard.judge(model, keep=True).")
+    return Judging(model, Judge(rows, calls, seed, spec), kernels, keep or seen is not None, seen)

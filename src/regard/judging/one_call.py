@@ -9,8 +9,8 @@ from typing import Any
 from regard.judging import rounding as r
 from regard.judging.asked import Asked, Redone, at_rows, draw_rows, redo
 from regard.judging.rounding import Rounding
+from regard.watcher.verdict import RIGHT, ROUNDED, SKIPPED, WRONG
 
-RIGHT, ROUNDED, WRONG, SKIPPED = range(4)
 SUSPICIOUS = 1.0  # heads and rows beyond this part of their limit get the whole unit
 
 

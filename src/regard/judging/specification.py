@@ -11,7 +11,7 @@ from regard.errors import ArgumentError
 from regard.judging.asked import Asked, draw_rows, visibility
 
 if TYPE_CHECKING:
-    from regard.judging.verdict import Verdict
+    from regard.watcher.verdict import Verdict
 
 KNOWN = ("scale", "window", "softcap", "causal", "key_heads")
 MOST_TOLD = 6

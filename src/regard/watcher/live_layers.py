@@ -19,6 +19,7 @@ from regard.watcher.media.picture_bytes import FramedPicture
 from regard.watcher.media.sound import real_positions, seconds_of_position, sound_call, time_names
 from regard.watcher.media.word_pixels import diffusion_call, prompt_text
 from regard.watcher.other_layers import LayerLists, OtherLayers
+from regard.watcher.verdict import Verdict
 
 if TYPE_CHECKING:
     from regard.watcher.mixers.mixer_table import StoredMixers
@@ -35,6 +36,7 @@ class LayerSource(Protocol):
 
     tokenizer: Any
     processor: Any
+    verdict: Verdict | None
 
     @property
     def layer_keys(self) -> tuple[LayerKey, ...]:
@@ -91,6 +93,7 @@ class LiveLayers:
     """Layers of a recorder: of its last run, or of a given one."""
 
     pictures: tuple[FramedPicture, ...] = ()
+    verdict: Verdict | None = None
 
     def __init__(
         self,

@@ -25,6 +25,7 @@ from regard.watcher.measures.seen_measures import SeenMeasures
 from regard.watcher.media.picture_bytes import FramedPicture
 from regard.watcher.media.seen_media import SeenMedia
 from regard.watcher.other_layers import OtherLayers, why_none
+from regard.watcher.verdict import Verdict
 
 Key = int | str | tuple[int, int] | tuple[str, int] | tuple[str, int, int]
 
@@ -103,6 +104,11 @@ class Seen(SeenMeasures, SeenMedia, SeenExperiments, NotebookDisplay):
         Their exact weights, signed, each with the error of its proofs; see docs/mixers.md.
         """
         return self._source.mixers(self._sentence or 0)
+
+    @property
+    def verdict(self) -> Verdict | None:
+        """What ``regard.judge(seen)`` found, in a block inside that of ``regard.watch``."""
+        return self._source.verdict
 
     @property
     def watched_mixers(self) -> bool:

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from regard.watcher.measures.sinks import AttentionShare, SinkReport, SinkToken
     from regard.watcher.media.image_attention import ImageAttention
     from regard.watcher.seen import Seen
+    from regard.watcher.trace import Parting
 
 MAX_LAYERS, MAX_HEADS, MAX_WORDS, MAX_LEFT_OUT = 40, 24, 40, 6
 HEADINGS = tuple(name.heading for name in MEASURES.values())
@@ -246,6 +247,8 @@ def comparison_page(
 ) -> str:
     """The heads that differ most, each with the row that differs most."""
     lines = []
+    if comparison.parting is not None:
+        lines = [parting_page(comparison.parting, style), ""]
     for part, (aligned, one, other) in comparison.aligned.items():
         text = f"{part}: {count(aligned, 'token')} aligned, of {one:,} and of {other:,}."
         lines += style.wrap(text, "  ")
@@ -257,6 +260,12 @@ def comparison_page(
         lines.append(f"... {count(len(comparison.heads) - most, 'more head')}")
     usual = "usual: two different heads of the layer. Layers and heads count from 0."
     return "\n".join([*lines, "", *style.wrap(f"{comparison.definition} {usual}")])
+
+
+def parting_page(parting: Parting, style: TerminalStyle = PIPE) -> str:
+    """Where two runs part, and why."""
+    told = str(parting).splitlines()
+    return "\n".join(x for line in told for x in style.wrap(printable(line), "  "))
 
 
 def _difference(head: HeadDifference, wide: int, style: TerminalStyle) -> str:

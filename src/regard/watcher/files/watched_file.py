@@ -48,6 +48,8 @@ from regard.watcher.media.sound import SECONDS_HINT
 from regard.watcher.mixers.mixer_table import StoredMixers
 from regard.watcher.other_layers import OtherLayers
 from regard.watcher.seen import Seen
+from regard.watcher.verdict import FORMAT as VERDICT_FORMAT
+from regard.watcher.verdict import Verdict
 
 if TYPE_CHECKING:
     from regard.engine.observation import Observation
@@ -55,6 +57,7 @@ if TYPE_CHECKING:
 
 
 FORMAT = "regard seen"
+VERDICT = "verdict."  # begins the names of its arrays
 VERSION = 2  # 1: arrays as they are, tokens in the header
 MAX_QUERY_SIZE_IN_MEMORY = 2**24  # numbers of a query above which it stays in the file
 EDGES = ("row_edges", "column_edges", "span_weights")
@@ -100,6 +103,8 @@ def save(seen: Seen, path: Path, query_and_key: bool) -> None:
         for part in seen.parts
     }
     header["media"] = media_header(seen, arrays)
+    if seen.verdict is not None:
+        header["verdict"] = seen.verdict.to_file(VERDICT, arrays)
     stored, header["packing"] = packed(arrays)
     write_file(path, header, stored)
 
@@ -162,6 +167,8 @@ class StoredLayers:
             self.paths: Mapping[str, LayerKey] = {
                 name: LayerKey(*key) for name, key in header.get("paths", {}).items()
             }
+            held = header.get("verdict")
+            self.verdict = None if held is None else Verdict.from_file(held, VERDICT, self.arrays)
 
     def mixers(self, sentence: int) -> StoredMixers:
         each = self.header.get("mixers")
@@ -381,8 +388,8 @@ def _measures(own: dict[str, Array]) -> HeadMeasures | None:
 
 
 @suggest_keywords
-def load(path: str | Path, *, verify: bool | None = None) -> Observation | Seen:
-    """Read a .regard file: an Observation, or a Seen where a model was watched.
+def load(path: str | Path, *, verify: bool | None = None) -> Observation | Seen | Verdict:
+    """Read a .regard file: an Observation, a Seen of a watched model, or a Verdict of a judged one.
 
     Tiles and rows work if query and key were kept and saved. A watched model's file is opened, and
     each array read when it is asked for, and compared with the checksum that was saved with it;
@@ -394,6 +401,8 @@ def load(path: str | Path, *, verify: bool | None = None) -> Observation | Seen:
         )
     if stored_format(Path(path)) == FORMAT:
         return load_seen(Path(path), verify)
+    if stored_format(Path(path)) == VERDICT_FORMAT:
+        return Verdict.load(Path(path), verify)
     return load_observation(path, verify=verify is not False)
 
 

@@ -18,6 +18,7 @@ from regard.text.words import TokenizedText
 from regard.typing import Array
 from regard.watcher.capture.runs import LayerKey
 from regard.watcher.layer import LayerObservation
+from regard.watcher.trace import Parting
 
 if TYPE_CHECKING:
     from regard.watcher.seen import Seen
@@ -83,6 +84,7 @@ class RunComparison(TextDisplay):
 
     ``aligned`` has the number of aligned tokens and the tokens of each run, by part; ``compared``
     the number of rows that were compared, by part. ``notes`` say what could not be compared.
+    ``parting`` says where two judged runs on one text part by more than rounding explains.
     """
 
     heads: tuple[HeadDifference, ...]
@@ -90,6 +92,7 @@ class RunComparison(TextDisplay):
     compared: dict[str, int]
     notes: tuple[str, ...] = ()
     definition: str = field(default=DEFINITION, repr=False)
+    parting: Parting | None = None
 
     def to_dict(self) -> dict[str, Any]:
         names = ("aligned", "one", "other")
@@ -103,6 +106,7 @@ class RunComparison(TextDisplay):
             "heads": [head.to_dict() for head in self.heads],
             "notes": list(self.notes),
             "counting": "layers and heads count from 0",
+            **({} if self.parting is None else {"parting": self.parting.to_dict()}),
         }
 
 
@@ -111,7 +115,8 @@ def compare(one: Seen, other: Seen) -> RunComparison:
 
     Two prompts in one model, or one text in two checkpoints; layers that both runs have. Tokens
     are aligned, and a head's distance is the Jensen-Shannon divergence of its rows in bits, given
-    with that of two different heads of its layer for comparison.
+    with that of two different heads of its layer for comparison. Where both runs were judged on
+    one text, ``parting`` says where they part by more than rounding explains.
     """
     common = [key for key in one.names if key in other.names]
     if not common:
@@ -147,7 +152,15 @@ def compare(one: Seen, other: Seen) -> RunComparison:
     for part, rows in compared.items():
         if rows < aligned[part][0]:
             notes.append(f"{part}: {rows} of {aligned[part][0]:,} aligned rows, evenly spaced.")
-    return RunComparison(tuple(heads), aligned, compared, tuple(notes))
+    return RunComparison(
+        tuple(heads), aligned, compared, tuple(notes), parting=_parting(one, other)
+    )
+
+
+def _parting(one: Seen, other: Seen) -> Parting | None:
+    if one.verdict is None or other.verdict is None:
+        return None
+    return one.verdict.compare(other.verdict)
 
 
 @dataclass(frozen=True)

@@ -1,22 +1,31 @@
-"""The verdict on a program's attention: right, wrong with its name, or not judged and why."""
+"""The verdict on a program's attention: right, wrong with its name, or not judged and why.
+
+``regard.judging`` finds it; a watched run keeps it.
+"""
 
 from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator
-from dataclasses import dataclass, field
-from typing import Any
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from regard.judging.naming import Name
-from regard.judging.one_call import ROUNDED, SKIPPED, WRONG, CallResult
+from regard.engine.files import file_errors, read_file, write_file
+from regard.typing import Array
+from regard.watcher.trace import Parting, Trace, part
 
 STATES = ("right", "right, scores rounded", "wrong", "not judged")
+RIGHT, ROUNDED, WRONG, SKIPPED = range(len(STATES))
+FORMAT, VERSION = "regard verdict", 1
+NAMED_TOKENS = 5  # likeliest ones whose names are kept
+UNNAMED = "unexplained, not looked into"
 
-
-UNNAMED = Name("", ", not looked into")
+if TYPE_CHECKING:
+    from regard.judging.one_call import CallResult
 
 
 @dataclass(frozen=True)
@@ -68,6 +77,16 @@ class _Place:
         """(h,) root mean square error in units over everything redone."""
         return np.sqrt(self.square / np.maximum(self.rows, 1))
 
+    def to_json(self) -> dict[str, Any]:
+        return {x: y.tolist() if isinstance(y, np.ndarray) else y for x, y in vars(self).items()}
+
+    @classmethod
+    def from_json(cls, given: Mapping[str, Any]) -> _Place:
+        held: dict[str, Any] = {
+            x: np.array(y) if isinstance(y, list) else y for x, y in given.items()
+        }
+        return cls(**held)
+
 
 @dataclass
 class Verdict:
@@ -85,6 +104,7 @@ class Verdict:
     unseen: list[str] = field(default_factory=list)  # modules named attention that gave none
     other_layers: list[str] = field(default_factory=list)  # sentences on layers without a softmax
     skipped_calls: int = 0  # those that calls= left out
+    trace: Trace | None = None  # what two runs are compared by, where the run keeps it
 
     def add(self, result: CallResult, call: int) -> None:
         """Take the result of one call into the verdict."""
@@ -104,9 +124,11 @@ class Verdict:
         known = {(fault.path, fault.head) for fault in self.faults}
         for (sentence, head), _ in sorted(result.wrong_rows.items()):
             if (result.path, head) not in known:
-                name = result.names.get((sentence, head), UNNAMED)
+                name = result.names.get((sentence, head))
+                text = UNNAMED if name is None else str(name)
                 z = max(float(result.z[sentence, head]), float(result.rows_off[sentence, head]))
-                self.faults.append(Fault(head, result.path, name.text, str(name), z, call))
+                own = "" if name is None else name.text
+                self.faults.append(Fault(head, result.path, own, text, z, call))
                 known.add((result.path, head))
 
     # --- what it says ---
@@ -156,7 +178,7 @@ class Verdict:
         """The fault of the first layer that has one."""
         order = {path: place.order for path, place in self.places.items()}
         return min(
-            self.faults, key=lambda x: (order[x.path], x.text == str(UNNAMED), x.head), default=None
+            self.faults, key=lambda x: (order[x.path], x.text == UNNAMED, x.head), default=None
         )
 
     def to_pandas(self) -> Any:
@@ -178,6 +200,62 @@ class Verdict:
                     "worst_row": float(place.worst[head]), "rows": int(place.rows[head]),
                     "calls": place.calls,
                 }  # fmt: skip
+
+    def compare(self, other: Verdict) -> Parting | None:
+        """Where two runs on one text part, and whose fault it is; None where it is not known."""
+        if self.trace is None or other.trace is None:
+            return None
+        return part(self.trace, other.trace, self._first_faults(), other._first_faults())
+
+    def name_tokens(self, tokenizer: Any) -> None:
+        """Keep the names of the likeliest next tokens with them."""
+        trace = self.trace
+        if trace is not None and trace.logits is not None and tokenizer is not None:
+            best = np.argsort(-trace.logits)[:NAMED_TOKENS].tolist()
+            trace.names = {token: str(tokenizer.decode([token])) for token in best}
+
+    def _first_faults(self) -> dict[str, str]:
+        """What is wrong with the attention of each layer, by its path."""
+        found: dict[str, str] = {}
+        for fault in sorted(self.faults, key=lambda x: (x.text == UNNAMED, -x.z)):
+            found.setdefault(fault.path, f"head {fault.head}: {fault.text} (z {fault.z:,.3g})")
+        return found
+
+    # --- what a file holds ---
+
+    def save(self, path: str | Path) -> None:
+        """Write a .regard file that ``regard.load`` reads."""
+        arrays: dict[str, Array] = {}
+        header = {"format": FORMAT, "version": VERSION, **self.to_file("", arrays)}
+        write_file(Path(path), header, arrays)
+
+    @classmethod
+    def load(cls, path: Path, verify: bool | None = None) -> Verdict:
+        header, arrays = read_file(path, FORMAT, VERSION, verify is not False)
+        with file_errors(path):
+            return cls.from_file(header, "", arrays)
+
+    def to_file(self, prefix: str, arrays: dict[str, Any]) -> dict[str, Any]:
+        """All of it in plain values; its arrays are added, by names that begin with ``prefix``."""
+        plain: dict[str, Any] = {
+            "places": [place.to_json() for place in self.places.values()],
+            "faults": [asdict(fault) for fault in self.faults],
+            "reasons": dict(self.reasons),
+            **{name: getattr(self, name) for name in _PLAIN},
+        }
+        if self.trace is not None:
+            plain["trace"], own = self.trace.to_file(prefix)
+            arrays |= own
+        return plain
+
+    @classmethod
+    def from_file(cls, plain: Mapping[str, Any], prefix: str, arrays: Mapping[str, Any]) -> Verdict:
+        verdict = cls(reasons=Counter(plain["reasons"]), **{x: plain[x] for x in _PLAIN})
+        verdict.faults = [Fault(**fault) for fault in plain["faults"]]
+        verdict.places = {x["path"]: _Place.from_json(x) for x in plain["places"]}
+        if "trace" in plain:
+            verdict.trace = Trace.from_file(plain["trace"], prefix, arrays)
+        return verdict
 
     def __str__(self) -> str:
         lines = [self._wrong() if self.faults else self._right()]
@@ -243,12 +321,12 @@ class Verdict:
         return str(self)
 
 
+_PLAIN = ("against_spec", "agrees_with_spec", "unjudged", "unseen", "other_layers", "skipped_calls")
+
+
 def _count(n: int, word: str) -> str:
     return f"{n:,} {word}" + ("" if n == 1 else "s")
 
 
 def _percent(share: float) -> str:
     return f"{100 * share:.2g} %" if share < 0.995 else f"{100 * share:.4g} %"
-
-
-__all__ = ["STATES", "WRONG", "Fault", "Verdict"]
