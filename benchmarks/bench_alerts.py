@@ -1,21 +1,30 @@
 """What the rules of regard.monitor find, how soon, and how often they cry for nothing.
 
-    python benchmarks/bench_alerts.py [--healthy 6] [--seeds 1] [--steps 280] [--jobs I/N]
+    python benchmarks/bench_alerts.py [--seeds 3] [--healthy 8] [--records FOLDER] [--long 10000]
 
-Small models learn four tasks (copy, induction, sorting, characters) on a CPU, healthy or with a
-fault from a seeded step on; the monitor looks at them as at any training. "The loss shows it" is
-the earlier of two rules: the mean of ten losses is half a nat above its lowest; a loss is beyond
-six deviations of the last 128 and 0.1 nat. Lead is how many steps before that the first event came.
-Other limits of ``shift`` are tried on two tasks (copy, characters) and on the other two apart.
-Results: benchmarks/results/alerts.json; docs/training.md shows them.
+Small models learn four tasks (copy, induction, sorting, characters) on a CPU. A healthy training
+goes on to its end; from a seeded step on it goes on again with each fault, from the same state. So
+do healthy trainings with other schedules of the learning rate, and one long training on characters.
+What the monitor gives to its rules is kept in a folder, so that rules with other limits can be
+applied to the same trainings.
+
+"The loss shows it" is the earlier of two rules: the mean of ten losses is half a nat above its
+lowest; a loss is beyond six deviations of the last 128 and 0.1 nat. Lead is how many steps before
+that the first event came. The limits of ``shift`` are looked at on two tasks (copy, characters) and
+on the other two apart. Results: benchmarks/results/alerts.json; docs/training.md shows them.
 """
 
 import argparse
+import copy
+import dataclasses
 import json
+import math
+import pickle
 import statistics
+import tempfile
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -28,26 +37,30 @@ from torch.nn.functional import cross_entropy, scaled_dot_product_attention
 
 import regard
 from regard.monitoring import rules as rule_numbers
-from regard.monitoring.rules import Rules
+from regard.monitoring.certificate import Spread
+from regard.monitoring.folder import Layer
+from regard.monitoring.rules import Rules, Setting, StepNumbers
 
-WIDTH, HEADS, LAYERS, BATCH, LENGTH, WORDS = 32, 4, 2, 16, 24, 16
+BATCH, LENGTH, WORDS = 16, 24, 16
+STEPS, AFTER, EVERY = 250, 100, 20  # of a training; behind a fault; between observations
 CHOSEN_ON = ("copy", "characters")
 LEVELS = (2.0, 3.0, 4.0, 6.0, 9.0)  # of the median head
 SINGLE = (5.0, 7.0, 9.0, 12.0)  # of one head
-NEVER = 10**9
+DOCS = Path(__file__).parents[1] / "docs"
 
 
 class Attention(nn.Module):
-    """Causal attention with learnt positions before it; faults change its fields."""
+    """Causal attention; faults change its fields."""
 
-    def __init__(self) -> None:
+    def __init__(self, width: int, heads: int) -> None:
         super().__init__()
-        self.query, self.key, self.value, self.out = (nn.Linear(WIDTH, WIDTH) for _ in range(4))
+        self.query, self.key, self.value, self.out = (nn.Linear(width, width) for _ in range(4))
+        self.heads = heads
         self.causal, self.scale, self.broken, self.half = True, None, False, False
 
     def forward(self, x_bte: torch.Tensor) -> torch.Tensor:
         query, key, value = (
-            y(x_bte).unflatten(-1, (HEADS, -1)).transpose(1, 2)
+            y(x_bte).unflatten(-1, (self.heads, -1)).transpose(1, 2)
             for y in (self.query, self.key, self.value)
         )
         if self.broken:
@@ -61,23 +74,23 @@ class Attention(nn.Module):
 
 
 class Model(nn.Module):
-    """Tokens and positions, blocks of attention and a hidden layer, and the next token."""
+    """Tokens and learnt positions, blocks of attention and a hidden layer, and the next token."""
 
-    def __init__(self, words: int) -> None:
+    def __init__(self, words: int, width: int = 32, heads: int = 4, layers: int = 2) -> None:
         super().__init__()
-        self.words, self.places = nn.Embedding(words, WIDTH), nn.Embedding(LENGTH, WIDTH)
-        self.attentions = nn.ModuleList([Attention() for _ in range(LAYERS)])
+        self.words, self.places = nn.Embedding(words, width), nn.Embedding(64, width)
+        self.attentions = nn.ModuleList([Attention(width, heads) for _ in range(layers)])
         self.hidden = nn.ModuleList([
-            nn.Sequential(nn.Linear(WIDTH, 4 * WIDTH), nn.GELU(), nn.Linear(4 * WIDTH, WIDTH))
-            for _ in range(LAYERS)
+            nn.Sequential(nn.Linear(width, 4 * width), nn.GELU(), nn.Linear(4 * width, width))
+            for _ in range(layers)
         ])  # fmt: skip
-        self.norms = nn.ModuleList([nn.LayerNorm(WIDTH) for _ in range(2 * LAYERS)])
-        self.next = nn.Linear(WIDTH, words)
+        self.norms = nn.ModuleList([nn.LayerNorm(width) for _ in range(2 * layers)])
+        self.next = nn.Linear(width, words)
 
     def forward(self, ids_bt: torch.Tensor) -> torch.Tensor:
         x_bte = self.words(ids_bt) + self.places(torch.arange(ids_bt.shape[1]))
-        for at in range(LAYERS):
-            x_bte = x_bte + self.attentions[at](self.norms[2 * at](x_bte))
+        for at, attention in enumerate(self.attentions):
+            x_bte = x_bte + attention(self.norms[2 * at](x_bte))
             x_bte = x_bte + self.hidden[at](self.norms[2 * at + 1](x_bte))
         return self.next(x_bte)
 
@@ -108,14 +121,14 @@ def sorted_(random: torch.Generator) -> Batch:
     return ids, ids.roll(-1, 1).index_fill(1, torch.arange(LENGTH // 2 - 1), -100)
 
 
-def characters() -> Callable[[torch.Generator], Batch]:
-    """Pieces of this repository's guide to reading."""
-    text = (Path(__file__).parents[1] / "docs" / "mathematics.md").read_bytes()
+def characters(length: int, *files: Path) -> Callable[[torch.Generator], Batch]:
+    """Pieces of this repository's documentation."""
+    text = b"".join(x.read_bytes() for x in files)
     ids = torch.tensor(list(text)).clamp(max=127)
 
     def drawn(random: torch.Generator) -> Batch:
-        at = torch.randint(0, len(ids) - LENGTH - 1, (BATCH, 1), generator=random)
-        pieces = ids[at + torch.arange(LENGTH + 1)]
+        at = torch.randint(0, len(ids) - length - 1, (BATCH, 1), generator=random)
+        pieces = ids[at + torch.arange(length + 1)]
         return pieces[:, :-1], pieces[:, 1:]
 
     return drawn
@@ -123,129 +136,56 @@ def characters() -> Callable[[torch.Generator], Batch]:
 
 TASKS: dict[str, tuple[int, Callable[[torch.Generator], Batch]]] = {
     "copy": (WORDS, copied), "induction": (WORDS, induced), "sorting": (WORDS, sorted_),
-    "characters": (128, characters()),
+    "characters": (128, characters(LENGTH, DOCS / "mathematics.md")),
 }  # fmt: skip
+FROM_THE_START = "rate x 30 from the start"
 FAULTS = (
     "mask dropped", "scale lost", "another dtype", "all padding", "Wq of a head x 30",
     "Wq of a head x 1.03 a step", "values of a head 0", "nan in a key", "rate x 10",
     "rate rises to x 31", "rate x 50 for 5 steps", "optimizer's state lost",
-    "gradients not unscaled", "labels shuffled", "rate x 30 from the start",
+    "gradients not unscaled", "labels shuffled", FROM_THE_START,
 )  # fmt: skip
 
 
-class Run:
-    """One training, with the numbers that the monitor's rules were given."""
+def wave(x: float) -> float:
+    """From 1 to 0 along a cosine."""
+    return (1 + math.cos(math.pi * min(1.0, x))) / 2
 
-    def __init__(self, task: str, fault: str, seed: int, steps: int) -> None:
-        self.task, self.fault, self.seed, self.steps = task, fault, seed, steps
-        picked = np.random.default_rng([seed, *task.encode()])
-        self.from_step = int(picked.integers(130, 160))
-        if fault == "rate x 30 from the start":
-            self.from_step = 0
-        if fault == "none":
-            self.from_step = NEVER
-        self.layer, self.head = int(picked.integers(LAYERS)), int(picked.integers(HEADS))
-        self.losses: list[float] = []
-        self.given: list[tuple[Any, dict[str, np.ndarray] | None]] = []
-        self.layers: tuple[Any, ...] = ()
-        told = self.train()
-        self.events = [(x.rule, x.first) for x in self.replayed()]
-        if [(x.rule, x.first) for x in told] != self.events:
-            raise RuntimeError(f"the monitor told {told}, its rules {self.events}")
 
-    def train(self) -> list[Any]:
-        """Train under a monitor; returns its events."""
-        words, draw = TASKS[self.task]
-        random = torch.Generator().manual_seed(1000 + self.seed)
-        torch.manual_seed(self.seed)
-        model = Model(words)
-        rate = 0.003
-        optimizer = torch.optim.AdamW(model.parameters(), lr=rate)
-        with regard.monitor(model, every=20, on_alert=lambda _: None) as monitor:
-            for step in range(self.steps):
-                since = step - self.from_step
-                factor = min(1.0, (step + 1) / 30) * self.rate_factor(since)
-                for group in optimizer.param_groups:
-                    group["lr"] = rate * factor
-                ids, follow = self.changed(draw(random), model.attentions[self.layer], since)
-                for attention in model.attentions:
-                    self.change(attention, since)
-                loss = cross_entropy(model(ids).flatten(0, 1), follow.flatten())
-                optimizer.zero_grad()
-                loss.backward()
-                torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
-                if self.fault == "gradients not unscaled" and since == 0:
-                    for numbers in model.parameters():
-                        numbers.grad *= 1e4
-                if self.fault == "optimizer's state lost" and since == 0:
-                    optimizer.state.clear()
-                monitor.log(loss=loss)
-                self.losses.append(float(loss.detach()))
-                if monitor._rules is not None:
-                    self.listen(monitor._rules)
-                optimizer.step()
-        return monitor.alerts
+# The learning rate's factor at a step of a training of so many steps.
+SCHEDULES: dict[str, Callable[[int, int], float]] = {
+    "constant": lambda step, steps: min(1.0, (step + 1) / 30),
+    "cosine": lambda step, steps: min(1.0, (step + 1) / 30) * wave(step / steps),
+    "cosine with restarts": lambda step, steps: min(1.0, (step + 1) / 30) * wave(step % 80 / 80),
+    "stable, then down": lambda step, steps: min(1.0, (step + 1) / 30, (steps - step) / 60),
+}
 
-    def listen(self, rules: Rules) -> None:
-        """Keep what the rules are given, so that they can be replayed with other numbers."""
-        if self.layers:
-            return
-        self.layers = rules.layers
-        step, observed = rules.step, rules.observed
 
-        def took(now: Any) -> None:
-            self.given.append((now, None))
-            step(now)
+@dataclasses.dataclass
+class Record:
+    """One training: its losses, and what the monitor gave to its rules at each step."""
 
-        def looked(at: int, measures: dict[str, np.ndarray]) -> None:
-            self.given[-1] = (self.given[-1][0], measures)
-            observed(at, measures)
+    task: str
+    fault: str  # "none" of a healthy one
+    seed: int
+    begun: int | None  # the first step of the fault
+    layers: list[tuple[Any, ...]]
+    schedule: str = "constant"
+    losses: list[float] = dataclasses.field(default_factory=list)
+    steps: list[tuple[dict[str, Any], dict[str, np.ndarray] | None]] = dataclasses.field(
+        default_factory=list
+    )
 
-        rules.step, rules.observed = took, looked  # type: ignore[method-assign]
-
-    def rate_factor(self, since: int) -> float:
-        if since < 0:
-            return 1.0
-        return {
-            "rate x 10": 10.0, "rate rises to x 31": 1 + 30 * min(1.0, since / 100),
-            "rate x 50 for 5 steps": 50.0 if since < 5 else 1.0, "rate x 30 from the start": 30.0,
-        }.get(self.fault, 1.0)  # fmt: skip
-
-    def change(self, attention: Attention, since: int) -> None:
-        """Faults of every attention."""
-        on = since >= 0
-        attention.causal = not (self.fault == "mask dropped" and on)
-        attention.scale = 1.0 if self.fault == "scale lost" and on else None
-        attention.half = self.fault == "another dtype" and on
-
-    @torch.no_grad()
-    def changed(self, batch: Batch, attention: Attention, since: int) -> Batch:
-        """Faults of one attention's parameters, and of a batch."""
-        ids, follow = batch
-        rows = slice(self.head * WIDTH // HEADS, (self.head + 1) * WIDTH // HEADS)
-        attention.broken = self.fault == "nan in a key" and since == 0
-        if self.fault == "Wq of a head x 30" and since == 0:
-            attention.query.weight[rows] *= 30
-        if self.fault == "Wq of a head x 1.03 a step" and since >= 0:
-            attention.query.weight[rows] *= 1.03
-        if self.fault == "values of a head 0" and since >= 0:
-            attention.value.weight[rows] = 0
-            attention.value.bias[rows] = 0
-        if self.fault == "all padding" and since == 0:
-            return torch.zeros_like(ids), follow.clamp(max=0)
-        if self.fault == "labels shuffled" and since >= 0:
-            return ids, follow[torch.randperm(len(follow))]
-        return ids, follow
-
-    def replayed(self, most: float | None = None, one: float | None = None) -> list[Any]:
-        """Events by the rules, with other numbers for ``shift``."""
+    def events(self, most: float | None = None, one: float | None = None) -> list[Any]:
+        """Events by the rules; or those of ``shift`` alone, with its limits."""
         before = rule_numbers.MOST_HEADS, rule_numbers.ONE_HEAD
         rule_numbers.MOST_HEADS, rule_numbers.ONE_HEAD = most or before[0], one or before[1]
-        rules = Rules(self.layers, names=("shift",) if most else rule_numbers.RULES)
-        for now, measures in self.given:
-            rules.step(now)
+        names = rule_numbers.RULES if most is None else ("shift",)
+        rules = Rules(tuple(Layer(*x) for x in self.layers), names=names)
+        for given, measures in self.steps:
+            rules.step(numbers_of(given))
             if measures is not None:
-                rules.observed(now.step, measures)
+                rules.observed(given["step"], measures)
         rule_numbers.MOST_HEADS, rule_numbers.ONE_HEAD = before
         return rules.events
 
@@ -264,45 +204,247 @@ class Run:
         return None
 
     def told(self) -> dict[str, Any]:
-        """What is kept of a run."""
-        shift = [x.first for x in self.replayed(rule_numbers.MOST_HEADS, rule_numbers.ONE_HEAD)]
-        return {
-            "task": self.task, "fault": self.fault, "seed": self.seed,
-            "from": None if self.from_step == NEVER else self.from_step,
-            "loss shows": self.loss_shows(), "events": self.events, "shift alone": shift,
+        """What is kept of a training."""
+        found = {
+            "task": self.task, "fault": self.fault, "seed": self.seed, "schedule": self.schedule,
+            "from": self.begun, "steps": len(self.losses), "loss shows": self.loss_shows(),
+            "events": [(x.rule, x.first) for x in self.events()],
+            "shift alone": [x.first for x in self.events(rule_numbers.MOST_HEADS)],
             "last loss": round(float(np.mean(self.losses[-10:])), 3),
         }  # fmt: skip
+        return {name: None if x != x else x for name, x in found.items()}
 
 
-def false_alarms(runs: list[Run], most: float, one: float) -> int:
-    return sum(bool(x.replayed(most, one)) for x in runs if x.fault == "none")
+def plain_numbers(now: StepNumbers) -> dict[str, Any]:
+    """Numbers of a step as they are kept: of no class of regard's."""
+    found = {x.name: getattr(now, x.name) for x in dataclasses.fields(now)}
+    settings = {place: [tuple(x) for x in own] for place, own in now.settings.items()}
+    return found | {"spread": None if now.spread is None else [*now.spread], "settings": settings}
+
+
+def numbers_of(given: dict[str, Any]) -> StepNumbers:
+    settings = {x: frozenset(Setting(*y) for y in own) for x, own in given["settings"].items()}
+    spread = None if given["spread"] is None else Spread(*given["spread"])
+    return StepNumbers(**given | {"settings": settings, "spread": spread})
+
+
+class Training:
+    """A training under a monitor that can go back to a step and go on with a fault."""
+
+    def __init__(self, model: Model, draw: Callable[..., Batch], seed: int, steps: int) -> None:
+        self.model, self.draw, self.seed, self.steps = model, draw, seed, steps
+        self.random = torch.Generator().manual_seed(1000 + seed)
+        self.rate, self.schedule = 0.003, "constant"
+        self.optimizer = torch.optim.AdamW(model.parameters(), lr=self.rate)
+        self.monitor: Any = None
+        self.layer = seed % len(model.attentions)
+        self.head = seed // 2 % model.attentions[0].heads
+
+    def run(self, record: Record, until: int, keep_at: int | None = None) -> Any:
+        """Train from the record's last step on, with its fault; the state before a step."""
+        kept = None
+        for step in range(len(record.losses), until):
+            if step == keep_at:
+                kept = self.state()
+            self.step(record, step)
+        return kept
+
+    def step(self, record: Record, step: int) -> None:
+        since = -1 if record.begun is None else step - record.begun
+        factor = SCHEDULES[self.schedule](step, self.steps) * rate_factor(record.fault, since)
+        for group in self.optimizer.param_groups:
+            group["lr"] = self.rate * factor
+        ids, follow = self.changed(record.fault, since, self.draw(self.random))
+        loss = cross_entropy(self.model(ids).flatten(0, 1), follow.flatten())
+        self.optimizer.zero_grad()
+        loss.backward()
+        torch.nn.utils.clip_grad_norm_(self.model.parameters(), 1.0)
+        if record.fault == "gradients not unscaled" and since == 0:
+            for numbers in self.model.parameters():
+                numbers.grad *= 1e4
+        if record.fault == "optimizer's state lost" and since == 0:
+            self.optimizer.state.clear()
+        self.monitor.log(loss=loss)
+        record.losses.append(float(loss.detach()))
+        self.listen(record)
+        self.optimizer.step()
+
+    def listen(self, record: Record) -> None:
+        """Have the monitor's rules keep what they are given."""
+        rules = self.monitor._rules
+        if rules is None:
+            return
+
+        def took(now: StepNumbers) -> None:
+            record.steps.append((plain_numbers(now), None))
+            Rules.step(rules, now)
+
+        def looked(step: int, measures: dict[str, np.ndarray]) -> None:
+            record.steps[-1] = (record.steps[-1][0], measures)
+            Rules.observed(rules, step, measures)
+
+        record.layers = [(x.part, x.layer, x.heads, x.path) for x in rules.layers]
+        rules.step, rules.observed = took, looked
+
+    def state(self) -> Any:
+        """All that a training goes on from, the monitor's weights too."""
+        parts = self.model, self.optimizer
+        sample = self.monitor._weights
+        kept = [copy.deepcopy(x.state_dict()) for x in parts]
+        return *kept, self.random.get_state(), None if sample is None else sample._before.clone()
+
+    def go_back(self, state: Any, step: int) -> None:
+        model, optimizer, random, before = copy.deepcopy(state)
+        self.model.load_state_dict(model)
+        self.optimizer.load_state_dict(optimizer)
+        self.random.set_state(random)
+        self.monitor._weights._before = before
+        self.monitor.step = step
+
+    @torch.no_grad()
+    def changed(self, fault: str, since: int, batch: Batch) -> Batch:
+        """Faults of attentions, of one attention's parameters, and of a batch."""
+        (ids, follow), on = batch, since >= 0
+        for attention in self.model.attentions:
+            attention.causal = not (fault == "mask dropped" and on)
+            attention.scale = 1.0 if fault == "scale lost" and on else None
+            attention.half = fault == "another dtype" and on
+            attention.broken = False
+        attention = self.model.attentions[self.layer]
+        width = attention.query.out_features // attention.heads
+        rows = slice(self.head * width, (self.head + 1) * width)
+        attention.broken = fault == "nan in a key" and since == 0
+        if fault == "Wq of a head x 30" and since == 0:
+            attention.query.weight[rows] *= 30
+        if fault == "Wq of a head x 1.03 a step" and on:
+            attention.query.weight[rows] *= 1.03
+        if fault == "values of a head 0" and on:
+            attention.value.weight[rows] = 0
+            attention.value.bias[rows] = 0
+        if fault == "all padding" and since == 0:
+            return torch.zeros_like(ids), follow.clamp(max=0)
+        if fault == "labels shuffled" and on:
+            return ids, follow[torch.randperm(len(follow), generator=self.random)]
+        return ids, follow
+
+
+def rate_factor(fault: str, since: int) -> float:
+    if since < 0:
+        return 1.0
+    return {
+        "rate x 10": 10.0, "rate rises to x 31": 1 + 30 * min(1.0, since / 100),
+        "rate x 50 for 5 steps": 50.0 if since < 5 else 1.0, FROM_THE_START: 30.0,
+    }.get(fault, 1.0)  # fmt: skip
+
+
+def begun(task: str, seed: int, schedule: str = "constant") -> tuple[Training, Any, Record]:
+    torch.manual_seed(seed)
+    words, draw = TASKS[task]
+    training = Training(Model(words), draw, seed, STEPS)
+    training.schedule = schedule
+    monitor = training.monitor = regard.monitor(
+        training.model, every=EVERY, on_alert=lambda _: None, on_error="raise"
+    )
+    return training, monitor, Record(task, "none", seed, None, [], schedule)
+
+
+def healthy(task: str, seed: int, schedule: str) -> list[Record]:
+    training, monitor, record = begun(task, seed, schedule)
+    with monitor:
+        training.run(record, STEPS)
+    return [checked(record, monitor)]
+
+
+def checked(record: Record, monitor: Any) -> Record:
+    """A record whose events are those that the monitor told."""
+    ours, told = ([(x.rule, x.first) for x in y] for y in (record.events(), monitor.alerts))
+    if ours != told:
+        raise RuntimeError(f"the monitor told {told}, its rules {ours}")
+    return record
+
+
+def faulty(task: str, seed: int) -> list[Record]:
+    """A healthy training, and with each fault what follows from the same state."""
+    at = int(np.random.default_rng([seed, *task.encode()]).integers(130, 150))
+    training, monitor, whole = begun(task, seed)
+    found = [whole]
+    with monitor:
+        state = training.run(whole, STEPS, keep_at=at)
+        checked(whole, monitor)
+        for fault in FAULTS[:-1]:
+            record = dataclasses.replace(
+                whole, fault=fault, begun=at, losses=whole.losses[:at], steps=whole.steps[:at]
+            )
+            training.go_back(state, at)
+            training.run(record, at + AFTER)
+            found.append(record)
+    training, monitor, record = begun(task, seed)
+    record.fault, record.begun = FROM_THE_START, 0
+    with monitor:
+        training.run(record, STEPS)
+    return [*found, checked(record, monitor)]
+
+
+def long(steps: int) -> list[Record]:
+    """One long training on characters of all of the documentation: 4 layers of 4 heads."""
+    torch.manual_seed(0)
+    draw = characters(32, *sorted(DOCS.glob("*.md")))
+    training = Training(Model(128, layers=4), draw, 0, steps)
+    training.schedule, record = "cosine", Record("characters", "none", 0, None, [], "cosine")
+    monitor = training.monitor = regard.monitor(
+        training.model, every=50, on_alert=lambda _: None, on_error="raise"
+    )
+    with monitor:
+        training.run(record, steps)
+    return [checked(record, monitor)]
+
+
+def recorded(folder: Path, name: str, work: Callable[[], list[Record]]) -> list[Record]:
+    """Trainings that are in the folder already, or run now."""
+    path, began = folder / f"{name}.pickle", time.process_time()
+    if not path.exists():
+        found = [dataclasses.asdict(x) for x in work()]
+        path.with_suffix(".part").write_bytes(pickle.dumps(found))
+        path.with_suffix(".part").rename(path)
+        print(f"{name}: {time.process_time() - began:.0f} s", flush=True)
+    return [Record(**x) for x in pickle.loads(path.read_bytes())]  # noqa: S301 (our own)
+
+
+def trainings(folder: Path, seeds: int, most: int, schedules: int) -> Iterator[Record]:
+    for seed, task in product(range(seeds), TASKS):
+        yield from recorded(folder, f"{task} {seed}", lambda t=task, s=seed: faulty(t, s))
+    for seed, task in product(range(seeds, most), TASKS):
+        own = lambda t=task, s=seed: healthy(t, s, "constant")  # noqa: E731
+        yield from recorded(folder, f"{task} {seed}", own)
+    for name, seed, task in product([*SCHEDULES][1:], range(schedules), TASKS):
+        own = lambda n=name, s=seed, t=task: healthy(t, 100 + s, n)  # noqa: E731
+        yield from recorded(folder, f"{task} {name} {seed}", own)
 
 
 SUDDEN = ("mask dropped", "scale lost", "all padding", "Wq of a head x 30")
 
 
-def swept(runs: list[Run]) -> list[dict[str, Any]]:
+def swept(records: list[Record]) -> list[dict[str, Any]]:
     """False alarms and sudden faults found at once by shift, for numbers of its two limits."""
     table = []
     for most, one in product(LEVELS, SINGLE):
         row: dict[str, Any] = {"most heads": most, "one head": one}
-        for half, own in halves(runs).items():
-            faulty = [x for x in own if x.fault in SUDDEN]
-            firsts = [[e.first for e in x.replayed(most, one)] for x in faulty]
-            hit = sum(x.from_step in steps for x, steps in zip(faulty, firsts, strict=True))
+        for half, own in halves(records).items():
+            sudden = [x for x in own if x.fault in SUDDEN]
+            hit = sum(x.begun in {y.first for y in x.events(most, one)} for x in sudden)
+            well = [x for x in own if x.fault == "none"]
             row[half] = {
-                "false": false_alarms(own, most, one),
-                "healthy": sum(x.fault == "none" for x in own),
-                "found at once": hit, "faulty": len(faulty),
+                "false": sum(bool(x.events(most, one)) for x in well), "healthy": len(well),
+                "found at once": hit, "faulty": len(sudden),
             }  # fmt: skip
         table.append(row)
     return table
 
 
-def halves(runs: list[Run]) -> dict[str, list[Run]]:
+def halves(records: list[Record]) -> dict[str, list[Record]]:
     return {
-        "chosen on": [x for x in runs if x.task in CHOSEN_ON],
-        "other half": [x for x in runs if x.task not in CHOSEN_ON],
+        "chosen on": [x for x in records if x.task in CHOSEN_ON],
+        "other half": [x for x in records if x.task not in CHOSEN_ON],
     }
 
 
@@ -313,7 +455,7 @@ def soonest(event: Any) -> tuple[int, int]:
 
 def table_of(told: list[dict[str, Any]]) -> dict[str, Any]:
     """Found, delay and lead by fault; false alarms by rule."""
-    healthy = [x for x in told if x["fault"] == "none"]
+    well = [x for x in told if x["fault"] == "none"]
     rows = {}
     for fault in dict.fromkeys(x["fault"] for x in told if x["fault"] != "none"):
         own = [x for x in told if x["fault"] == fault]
@@ -325,13 +467,14 @@ def table_of(told: list[dict[str, Any]]) -> dict[str, Any]:
             "delay": _median([e[1] - x["from"] for x, e in firsts]),
             "loss shows": sum((x["loss shows"] or -1) >= x["from"] for x in own),
             "lead": _median(leads), "by": dict(Counter(e[0] for _, e in firsts)),
+            "found by": dict(Counter(r for e in after for r in {rule for rule, _ in e})),
             "lines": _median([len(events) for events in after]),
             "shift alone, at once": sum(x["from"] in x["shift alone"] for x in own),
         }  # fmt: skip
-    rules = Counter(rule for x in healthy for rule in {rule for rule, _ in x["events"]})
+    rules = Counter(rule for x in well for rule in {rule for rule, _ in x["events"]})
     return {
-        "healthy": len(healthy), "with an alarm": sum(bool(x["events"]) for x in healthy),
-        "most lines": max((len(x["events"]) for x in healthy), default=0),
+        "healthy": len(well), "with an alarm": sum(bool(x["events"]) for x in well),
+        "most lines": max((len(x["events"]) for x in well), default=0),
         "false alarms by rule": dict(rules), "faults": rows,
     }  # fmt: skip
 
@@ -343,32 +486,37 @@ def _median(numbers: list[int]) -> float | None:
 def main() -> None:
     """Train, tell what was found, and what other limits would find."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--healthy", type=int, default=6, help="healthy runs of each task")
-    parser.add_argument("--seeds", type=int, default=1, help="runs of each task and fault")
-    parser.add_argument("--steps", type=int, default=280)
+    parser.add_argument("--seeds", type=int, default=3, help="trainings of each task and fault")
+    parser.add_argument("--healthy", type=int, default=8, help="healthy ones of each task")
+    parser.add_argument("--schedules", type=int, default=2, help="of each task and schedule")
+    parser.add_argument("--long", type=int, default=0, help="steps of one long training")
+    parser.add_argument("--records", type=Path, help="a folder of trainings, which goes on")
     parser.add_argument("--out", type=Path, default=RESULTS / "alerts.json")
     chosen = parser.parse_args()
     torch.set_num_threads(1)
-    wanted = [(task, "none", seed) for seed in range(chosen.healthy) for task in TASKS]
-    wanted += [(t, f, seed) for seed in range(chosen.seeds) for f in FAULTS for t in TASKS]
-    runs, began = [], time.process_time()
-    for number, (task, fault, seed) in enumerate(wanted):
-        runs.append(Run(task, fault, seed, chosen.steps))
-        spent = time.process_time() - began
-        print(f"[{spent:4.0f} s] {number + 1}/{len(wanted)} {runs[-1].told()}", flush=True)
-        if (number + 1) % 20 == 0 or number + 1 == len(wanted):
-            save(runs, chosen.out)
-
-
-def save(runs: list[Run], out: Path) -> None:
-    told = [x.told() for x in runs]
-    other = [x for x in told if x["task"] not in CHOSEN_ON]
-    results = {
-        "machine": describe(), "chosen on": CHOSEN_ON, "other half": table_of(other),
-        "all": table_of(told), "limits of shift": swept(runs), "runs": told,
-    }  # fmt: skip
+    folder = chosen.records or Path(tempfile.mkdtemp())
+    folder.mkdir(parents=True, exist_ok=True)
+    records = list(trainings(folder, chosen.seeds, chosen.healthy, chosen.schedules))
+    results: dict[str, Any] = {"machine": describe(), "chosen on": CHOSEN_ON}
+    told = [x.told() for x in records]
+    usual = [x for x in told if x["schedule"] == "constant"]
+    results["other half"] = table_of([x for x in usual if x["task"] not in CHOSEN_ON])
+    results["all"] = table_of(usual)
+    results["schedules"] = {
+        name: table_of([x for x in told if x["schedule"] == name]) for name in [*SCHEDULES][1:]
+    }
+    if chosen.long:
+        (record,) = recorded(folder, f"long {chosen.long}", lambda: long(chosen.long))
+        results["long"] = record.told() | {
+            f"shift with {most:g} and {one:g}": len(record.events(most, one))
+            for most, one in product(LEVELS, SINGLE)
+        }
+    results["limits of shift"] = swept([x for x in records if x.schedule == "constant"])
+    results["runs"] = told
     lines = json.dumps(results, indent=None).replace('{"task"', '\n{"task"')
-    out.write_text(lines.replace('{"most heads"', '\n{"most heads"') + "\n", encoding="utf-8")
+    chosen.out.write_text(
+        lines.replace('{"most heads"', '\n{"most heads"') + "\n", encoding="utf-8"
+    )
 
 
 if __name__ == "__main__":

@@ -6,6 +6,7 @@ import math
 import numpy as np
 import pytest
 
+from regard.monitoring.certificate import Spread
 from regard.monitoring.events import where
 from regard.monitoring.folder import Layer
 from regard.monitoring.rules import Rules, Setting, StepNumbers
@@ -21,10 +22,12 @@ def numbers(step, random, **changed):
     spread_h = np.exp(random.normal(0.0, 0.03, HEADS))
     healthy = {
         "bound_h": np.full(HEADS, 9.0), "exact_h": np.full(HEADS, -np.inf), "loss": 2.0,
-        "mean_h": random.normal(3.0, 0.1, HEADS), "std_h": spread_h,
+        "spread": Spread(random.normal(3.0, 0.1, HEADS), spread_h, spread_h / 2),
         "update": float(np.exp(random.normal(0.0, 0.1))), "rates": (0.01,),
         "optimizer_step": float(step + 1), "settings": {x: frozenset({CAUSAL}) for x in (0, 1)},
     }  # fmt: skip
+    spread = {x: changed.pop(x) for x in Spread._fields if x in changed}
+    healthy["spread"] = healthy["spread"]._replace(**spread)
     return StepNumbers(step, **healthy | changed)
 
 
@@ -76,7 +79,7 @@ def test_running_medians_are_those_of_the_last_numbers(window):
 
 def test_scores_of_most_heads_that_change_at_once():
     def lost_scale(step):
-        return {"std_h": np.full(HEADS, 4.0)} if step >= 130 else {}
+        return {"std": np.full(HEADS, 4.0)} if step >= 130 else {}
 
     (event,) = told(lost_scale)
     assert brief([event])[0][:3] == ("shift", "fault", 130)
@@ -94,7 +97,7 @@ def test_the_spread_of_one_head_that_changes_at_once():
     def change(step):
         spread_h = np.exp(random.normal(0.0, 0.03, HEADS))
         spread_h[5] *= 30 if step >= 100 else 1
-        return {"std_h": spread_h}
+        return {"std": spread_h}
 
     (event,) = told(change)
     assert brief([event])[0][:3] == ("shift", "fault", 100)
@@ -102,8 +105,20 @@ def test_the_spread_of_one_head_that_changes_at_once():
     assert event.line.startswith("step 100, layer 1, head 1: the spread of its scores changed")
 
 
+def test_a_batch_whose_sentences_are_all_the_same():
+    """As of padding alone; the spread over queries stays, where scores are those of positions."""
+
+    def padding(step):
+        return {"within": np.zeros(HEADS)} if step == 130 else {}
+
+    (first,) = told(padding)
+    assert brief([first])[0][:3] == ("shift", "fault", 130)
+    assert "changed at once: spread from sentence to sentence 0.002 x" in first.line
+    assert told(lambda step: {"within": np.full(HEADS, np.nan)}) == []  # of one sentence
+
+
 def test_a_slow_change_is_no_shift():
-    assert told(lambda step: {"mean_h": np.full(HEADS, 3 + step / 20)}) == []
+    assert told(lambda step: {"mean": np.full(HEADS, 3 + step / 20)}) == []
 
 
 def test_heads_that_pass_the_threshold_are_one_event_until_they_recover():
@@ -293,7 +308,7 @@ def test_what_the_optimizer_tells(change, sentence):
 
 def test_rules_are_chosen_by_name():
     def change(step):
-        return {"rates": (1.0,), "std_h": np.full(HEADS, 50.0)} if step >= 130 else {}
+        return {"rates": (1.0,), "std": np.full(HEADS, 50.0)} if step >= 130 else {}
 
     assert {x.rule for x in told(change)} == {"shift", "optimizer"}
     assert {x.rule for x in told(change, names=("shift",))} == {"shift"}

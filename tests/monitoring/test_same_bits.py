@@ -23,7 +23,6 @@ from torch.utils.checkpoint import checkpoint
 
 import regard
 from regard.engine.gpu import health
-from regard.monitoring import certificate
 from regard.monitoring import health as measures
 
 
@@ -174,8 +173,7 @@ def test_the_kernels_of_a_gpu_write_nothing_but_their_own(attention, options, mo
         kernel = getattr(health, name)
         counted = lambda *x, kernel=kernel, **y: started.append(1) or kernel(*x, **y)  # noqa: E731
         monkeypatch.setattr(health, name, counted)
-    for module in (measures, certificate):
-        monkeypatch.setattr(module, "in_host_memory", lambda tensor: False)
+    monkeypatch.setattr(measures, "in_host_memory", lambda tensor: False)
     watched = trained(attention, "plain", OPTIONS[options])
     assert started
     assert_same_bits(plain(attention, "plain"), watched)

@@ -402,8 +402,3 @@ def finite_or_none(numbers: Array) -> list[Any]:
     objects[~np.isfinite(numbers)] = None
     listed: list[Any] = objects.tolist()
     return listed
-
-
-def measure_table(found: dict[str, Array], names: Sequence[str]) -> Array:
-    """Measures (h) as one table (measure, head)."""
-    return np.stack([found[name] for name in names]).astype(np.float32)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
+from itertools import product
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from regard.engine.call import Requested, prepare
 from regard.engine.native.attend import NativeFacts, attend_natively, reason_against
 from regard.engine.tensors import as_wide_array, in_host_memory
 from regard.errors import NotFiniteError
+from regard.monitoring.certificate import Spread, shown_by, wide_dtype
 from regard.typing import Array
 
 if TYPE_CHECKING:
@@ -87,33 +89,25 @@ class HeadSums:
         return HeadSums(self.sums + other.sums, torch.maximum(self.maxima, other.maxima))
 
 
-def measures(sums: Array, maxima: Array, spreads: tuple[Array, Array]) -> dict[str, Array]:
+def measures(sums: Array, maxima: Array, spread: Spread) -> dict[str, Array]:
     """MEASURES (h) from merged sums and maxima; nan where nothing was counted.
-
-    ``spreads`` are mean and standard deviation of the log-sum-exp over queries, (h) each.
 
     Examples
     --------
     >>> sums = np.zeros((1, len(SUMS)))
     >>> sums[0, [SUMS.index("rows"), SUMS.index("first")]] = 4, 3
-    >>> float(measures(sums, np.zeros((1, 3)), (np.zeros(1), np.zeros(1)))["first"][0])
+    >>> float(measures(sums, np.zeros((1, 3)), Spread(*np.zeros((3, 1))))["first"][0])
     0.75
     """
-    named = {name: sums[:, at] for at, name in enumerate(SUMS)}
-    largest = {name: maxima[:, at] for at, name in enumerate(MAXIMA)}
+    named = dict(zip(SUMS, sums.T, strict=True))
+    highest, unevenness, bound = np.where(maxima == -np.inf, np.nan, maxima).T
     with np.errstate(invalid="ignore", divide="ignore"):
         means = {x: named[x] / named[number] for x, number in MEANS.items()}
-    found = {
-        "score": largest["score"],
-        "bound": largest["logsumexp"],
-        "logsumexp": spreads[0],
-        "spread": spreads[1],
-        "min_entropy": largest["minus_entropy"],
-        **means,
-    }
-    known = {name: np.where(x == -np.inf, np.nan, x) for name, x in found.items()}
-    known["min_entropy"] = -known["min_entropy"]
-    return {name: known[name] for name in MEASURES}
+    found = means | {
+        "score": highest, "bound": bound, "min_entropy": -unevenness,
+        "logsumexp": spread.mean, "spread": spread.std,
+    }  # fmt: skip
+    return {name: found[name] for name in MEASURES}
 
 
 def head_sums(call: AttentionCall, rows: torch.Tensor | None, cross: bool = False) -> HeadSums:
@@ -123,90 +117,28 @@ def head_sums(call: AttentionCall, rows: torch.Tensor | None, cross: bool = Fals
     """
     import torch
 
-    if call.weights is not None:
-        row_sums, maxima, heads = _from_weights(call.weights, rows)
-        norms = torch.full((heads, 2), math.nan, dtype=torch.float64, device=row_sums.device)
-        total = None
+    heads, key, total = call.shape[1], call.key, call.logsumexp
+    if call.weights is not None:  # a key may be scaled before it is multiplied by hand
+        (sums, maxima), key, total = _joined(_from_weights(call.weights, rows)), None, None
     else:
-        assert call.query is not None
-        assert call.key is not None
-        row_sums, maxima = _from_query_and_key(call, rows)
-        heads, total = call.query.shape[1], call.logsumexp
-        norms = _norm_sums(call.key).repeat_interleave(heads // call.key.shape[1], dim=0)
+        sums, maxima = _from_query_and_key(call, rows)
     if cross:
-        row_sums[:, [SUMS.index("self"), SUMS.index("previous")]] = math.nan
-    sums = torch.cat([row_sums, norms, _output_sums(call, heads).to(row_sums.device)], dim=1)
-    bound = maxima[:, :1] if total is None else largest_logsumexp(total).double()[:, None]
-    return HeadSums(sums, torch.cat([maxima, bound], dim=1))
+        sums[:, [SUMS.index("self"), SUMS.index("previous")]] = math.nan
+    norms = torch.cat([_norm_sums(x, heads).to(sums) for x in (key, call.output)], dim=1)
+    bound = maxima[:, :1] if total is None else total.amax(dim=(0, 2)).to(maxima)[:, None]
+    return HeadSums(torch.cat([sums, norms], dim=1), torch.cat([maxima, bound], dim=1))
 
 
-def largest_logsumexp(logsumexp: torch.Tensor) -> torch.Tensor:
-    """The largest of each head, (h), from (b, h, q); nan where there is one."""
-    return logsumexp.detach().amax(dim=(0, 2))
-
-
-LONGEST_SAMPLE = 64  # queries of a sentence of which scores by hand are summed up
-
-
-def logsumexp_sums(
-    call: AttentionCall, live: torch.Tensor | None = None
-) -> tuple[Any, torch.Tensor, torch.Tensor] | None:
-    """Number, mean (h) and variance (h) over queries of the log-sum-exp; None where none is known.
-
-    ``live`` (b, h or 1, q) are the queries that see a key. Of scores by hand a sample of queries is
-    summed up, evenly spread.
-    """
+def _norm_sums(vectors: torch.Tensor | None, heads: int) -> torch.Tensor:
+    """Sums of norms and their number (h, 2), of (b, g, t, d); nan where their layout is unknown."""
     import torch
 
-    total = call.logsumexp
-    if call.scores is not None:
-        scores = call.scores.detach()
-        rows = scores[..., :: max(1, scores.shape[-2] // LONGEST_SAMPLE), :]
-        total = rows.to(_wide(rows)).logsumexp(dim=-1)
-        live = total > HIDING_BIAS
-    if total is None or not total.numel():
-        return None
-    total = total.detach()
-    if live is None:
-        variance_h, mean_h = torch.var_mean(total, dim=(0, 2), correction=0)
-        return total.shape[0] * total.shape[2], mean_h, variance_h
-    live = live.expand(total.shape)
-    number_h = live.sum(dim=(0, 2))
-    mean_h = total.masked_fill(~live, 0).sum(dim=(0, 2)) / number_h
-    off = (total - mean_h[:, None]).masked_fill(~live, 0)
-    return number_h, mean_h, off.square().sum(dim=(0, 2)) / number_h
-
-
-def mean_and_deviation(sums: Array) -> tuple[Array, Array]:
-    """Both (h) from number, sum and sum of squares (h, 3); nan where nothing was counted.
-
-    >>> [x.tolist() for x in mean_and_deviation(np.array([[2.0, 6.0, 20.0]]))]
-    [[3.0], [1.0]]
-    """
-    with np.errstate(invalid="ignore", divide="ignore"):
-        number_h, sum_h, square_h = sums.T
-        mean_h = sum_h / number_h
-        return mean_h, np.sqrt(np.maximum(square_h / number_h - mean_h**2, 0))
-
-
-def _norm_sums(vectors: torch.Tensor) -> torch.Tensor:
-    """Sums of norms and their number (h, 2), of (b, h, t, d)."""
-    import torch
-
-    wide = torch.float64 if vectors.dtype == torch.float64 else torch.float32
-    norms = torch.linalg.vector_norm(vectors.detach(), dim=-1, dtype=wide)
-    sums = norms.sum(dim=(0, 2), dtype=torch.float64)
-    return torch.stack([sums, torch.full_like(sums, norms.shape[0] * norms.shape[2])], dim=1)
-
-
-def _output_sums(call: AttentionCall, heads: int) -> torch.Tensor:
-    """Sums of the norms of outputs and their number, (h, 2); nan where their layout is unknown."""
-    import torch
-
-    output = call.output
-    if output is None or output.shape[1] != heads:
+    if vectors is None or heads % vectors.shape[1]:
         return torch.full((heads, 2), math.nan, dtype=torch.float64)
-    return _norm_sums(output)
+    norms = torch.linalg.vector_norm(vectors, dim=-1, dtype=wide_dtype(vectors))
+    sums = norms.sum(dim=(0, 2)).double()
+    numbers = torch.full_like(sums, norms.shape[0] * norms.shape[2])
+    return torch.stack([sums, numbers], dim=1).repeat_interleave(heads // len(sums), dim=0)
 
 
 def _from_query_and_key(
@@ -215,30 +147,33 @@ def _from_query_and_key(
     query, key = call.query, call.key
     assert query is not None
     assert key is not None
-    scale = query.shape[-1] ** -0.5 if call.scale is None else call.scale
     if in_host_memory(query):
-        natively = None if rows is not None else _native_sums(call, scale)
-        return natively or sums_in_chunks(call, scale, rows)
+        natively = None if rows is not None else _native_sums(call)
+        return natively or sums_in_chunks(call, rows)
     if call.logsumexp is not None and call.softcap is None:
         from regard.engine.gpu.health import reasons_against_health, row_sums
 
         if not reasons_against_health(query, key):
             return row_sums(
-                query, key, call.logsumexp, scale=scale, causal=call.causal, mask=call.mask,
-                rows=rows,
+                query, key, call.logsumexp, scale=scale_of(call), causal=call.causal,
+                mask=call.mask, rows=rows,
             )  # fmt: skip
-    return sums_in_chunks(call, scale, rows)
+    return sums_in_chunks(call, rows)
 
 
-def _native_facts(call: AttentionCall, scale: float, requested: Requested) -> NativeFacts | None:
+def scale_of(call: AttentionCall) -> float:
+    """What the scores are multiplied by."""
+    assert call.query is not None
+    return float(call.query.shape[-1] ** -0.5 if call.scale is None else call.scale)
+
+
+def _native_facts(call: AttentionCall, requested: Requested) -> NativeFacts | None:
     """Facts of an attention in host memory by the engine's kernels; None where none serves."""
-    assert call.key is not None
     query, key = as_wide_array(call.query), as_wide_array(call.key)
     no_value = np.zeros((*key.shape[:-1], 0), key.dtype)
-    mask = None if call.mask is None else call.mask.detach()
     try:
         problem = prepare(
-            query, key, no_value, mask=mask, causal=call.causal, scale=scale,
+            query, key, no_value, mask=call.mask, causal=call.causal, scale=scale_of(call),
             offset=0 if call.causal else None, softcap=call.softcap,
         )  # fmt: skip
     except NotFiniteError:
@@ -255,50 +190,44 @@ def _highest(facts: NativeFacts, like: torch.Tensor) -> torch.Tensor:
     assert facts.top_weights_hqn is not None
     assert facts.logsumexp_hq is not None
     with np.errstate(divide="ignore"):  # -inf where a query sees no key
-        highest_hq = np.log(facts.top_weights_hqn[..., 0], dtype=np.float64) + facts.logsumexp_hq
+        highest_hq = np.log(facts.top_weights_hqn[..., 0]) + facts.logsumexp_hq
     return torch.from_numpy(highest_hq).view(like.shape[:3])
 
 
-def _native_sums(call: AttentionCall, scale: float) -> tuple[torch.Tensor, torch.Tensor] | None:
+def _native_sums(call: AttentionCall) -> tuple[torch.Tensor, torch.Tensor] | None:
     """As ``sums_in_chunks`` of all rows, by the engine's kernels: a twentieth of its time."""
     import torch
 
-    query = call.query
+    query, (b, h, q, _) = call.query, call.shape
     assert query is not None
-    facts = _native_facts(call, scale, Requested(output=False, entropy=True, top=1, profile=True))
+    facts = _native_facts(call, Requested(output=False, entropy=True, top=1, profile=True))
     if facts is None:
         return None
     assert facts.top_weights_hqn is not None
-    entropy, largest = (
-        torch.from_numpy(x).view(query.shape[:3])
-        for x in (facts.entropy_hq, facts.top_weights_hqn[..., 0])
-    )
-    highest, queries = _highest(facts, query), query.shape[2]
-    at_q = torch.arange(queries)
-    visible = torch.stack([_visible(call, x, at_q) for x in range(len(query))])
     assert facts.received_hk is not None
     assert facts.distance_hn is not None
-    # Column n of the sums by distance is key - query = n - (queries - 1).
-    before_h = facts.distance_hn[:, queries - 2] if queries > 1 else 0 * facts.received_hk[:, 0]
-    at_keys = np.stack([facts.received_hk[:, 0], facts.distance_hn[:, queries - 1], before_h], 1)
-    at_keys_h3 = torch.from_numpy(at_keys).view(*query.shape[:2], 3).sum(dim=0)
-    norm = query.detach().to(_wide(query)).norm(dim=-1)
-    rows = _Rows(entropy, highest, largest, norm, highest == -math.inf, visible)
-    return rows.summed(at_keys_h3)
+    entropy, largest = (
+        torch.from_numpy(x).view(b, h, q) for x in (facts.entropy_hq, facts.top_weights_hqn[..., 0])
+    )
+    highest, at_q = _highest(facts, query), torch.arange(q)
+    sentences = range(1 if call.mask is None else b)
+    visible = torch.stack([_visible(call, x, at_q) for x in sentences])
+    # Column n of the sums by distance is key - query = n - (q - 1).
+    before_h = facts.distance_hn[:, q - 2] if q > 1 else 0 * facts.received_hk[:, 0]
+    at_keys = np.stack([facts.received_hk[:, 0], facts.distance_hn[:, q - 1], before_h])
+    at_keys_3h = torch.from_numpy(at_keys).view(3, b, h).sum(dim=1)
+    rows = _Rows(entropy, highest, largest, query.to(wide_dtype(query)).norm(dim=-1), visible)
+    return rows.summed(at_keys_3h)
 
 
 CHUNK_SCORES = 2**22  # scores in memory at once: 16 MB in float32
-HIDING_BIAS = -1e4  # an added mask below it hides its key
 
 
 def sums_in_chunks(
-    call: AttentionCall, scale: float, rows: torch.Tensor | None
+    call: AttentionCall, rows: torch.Tensor | None = None
 ) -> tuple[torch.Tensor, torch.Tensor]:
     """Sums and maxima by plain operations on chunks of full rows: any mask, any device."""
-    return _joined(
-        _row_sums(scores_hqk, visible, at_q, query_hqd.norm(dim=-1))
-        for scores_hqk, visible, at_q, query_hqd in _score_chunks(call, scale, rows)
-    )
+    return _joined(_row_sums(*chunk) for chunk in _score_chunks(call, rows))
 
 
 def _joined(
@@ -312,80 +241,65 @@ def _joined(
 
 
 def _score_chunks(
-    call: AttentionCall, scale: float, rows: torch.Tensor | None = None
+    call: AttentionCall, rows: torch.Tensor | None = None
 ) -> Iterator[tuple[torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor]]:
-    """Scores (h, q, k), the keys that each query sees, which queries these are, and they."""
+    """Scores (h, q, k) of some queries, how many keys each sees, which they are, their norms."""
     import torch
 
-    query, key = call.query, call.key
+    query, key, mask = call.query, call.key, call.mask
     assert query is not None
     assert key is not None
-    wide, group = _wide(query), query.shape[1] // key.shape[1]
     at_all = torch.arange(query.shape[2], device=query.device) if rows is None else rows.long()
-    for sentence, at_q in _chunks(query, key, at_all):
-        query_hqd = query[sentence].detach()[:, at_q].to(wide)
-        key_hkd = key[sentence].detach().to(wide).repeat_interleave(group, dim=0)
-        scores_hqk = torch.matmul(query_hqd, key_hkd.transpose(-1, -2)).mul_(scale)
+    at_once = max(1, CHUNK_SCORES // max(1, query.shape[1] * key.shape[2]))
+    for sentence, at_q in product(range(query.shape[0]), at_all.split(at_once)):
+        query_hqd = query[sentence][:, at_q].to(wide_dtype(query))
+        key_hkd = key[sentence].to(query_hqd).repeat_interleave(call.group, dim=0)
+        scores_hqk = torch.matmul(query_hqd, key_hkd.mT).mul_(scale_of(call))
         if call.softcap is not None:
             scores_hqk = scores_hqk.div_(call.softcap).tanh_().mul_(call.softcap)
-        _mask_scores(scores_hqk, call, sentence, at_q)
-        yield scores_hqk, _visible(call, sentence, at_q), at_q, query_hqd
+        added = mask is not None and mask.dtype != torch.bool
+        if added:
+            scores_hqk += _mask_rows(call, sentence, at_q)
+        shown_hqk = _shown(call, sentence, at_q, even=added)
+        if shown_hqk is not None:
+            scores_hqk.masked_fill_(~shown_hqk, -math.inf)
+        yield scores_hqk, _visible(call, sentence, at_q), at_q, query_hqd.norm(dim=-1)
 
 
-def _chunks(
-    query: torch.Tensor, key: torch.Tensor, at_all: torch.Tensor
-) -> Iterator[tuple[int, torch.Tensor]]:
-    """Sentences, and queries of which all heads' scores fit into a chunk."""
-    at_once = max(1, CHUNK_SCORES // max(1, query.shape[1] * key.shape[2]))
-    for sentence in range(query.shape[0]):
-        for at_q in at_all.split(at_once):
-            yield sentence, at_q
-
-
-def _mask_scores(
-    scores_hqk: torch.Tensor, call: AttentionCall, sentence: int, at_q: torch.Tensor
-) -> None:
-    """Write -inf where a key is hidden, in place."""
-    import torch
-
-    if call.causal:
-        at_k = torch.arange(scores_hqk.shape[-1], device=at_q.device)
-        scores_hqk.masked_fill_(at_k > at_q[:, None], -math.inf)
-    if call.mask is None:
-        return
-    mask = _mask_rows(call, sentence, at_q)
-    if mask.dtype == torch.bool:
-        scores_hqk.masked_fill_(~mask, -math.inf)
-        return
-    scores_hqk += mask
-    hidden = mask <= HIDING_BIAS
-    scores_hqk.masked_fill_(hidden & ~hidden.all(dim=-1, keepdim=True), -math.inf)
-
-
-def _mask_rows(call: AttentionCall, sentence: int, at_q: torch.Tensor) -> torch.Tensor:
+def _mask_rows(call: AttentionCall, sentence: int, at_q: torch.Tensor) -> Any:
     """The mask (h, q, k) of some queries; axes that are broadcast take no memory but for q."""
     assert call.mask is not None
-    assert call.query is not None
-    assert call.key is not None
-    mask = call.mask.detach().expand(*call.query.shape[:3], call.key.shape[2])[sentence]
+    mask = call.mask.expand(call.shape)[sentence]
     return mask[:, at_q] if len(at_q) < mask.shape[1] else mask
+
+
+def _shown(call: AttentionCall, sentence: int, at_q: torch.Tensor, even: bool = False) -> Any:
+    """Which keys some queries see, (h, q, k) or (q, k); None where they see all.
+
+    ``even``: where an added mask hides all keys of a query, its softmax is spread over all of them.
+    """
+    import torch
+
+    shown = None
+    if call.mask is not None:
+        shown = shown_by(_mask_rows(call, sentence, at_q))
+        shown = shown | ~shown.any(dim=-1, keepdim=True) if even else shown
+    if not call.causal:
+        return shown
+    earlier_qk = torch.arange(call.shape[3], device=at_q.device) <= at_q[:, None]
+    return earlier_qk if shown is None else shown & earlier_qk
 
 
 def _visible(call: AttentionCall, sentence: int, at_q: torch.Tensor) -> torch.Tensor:
     """How many keys each query sees, (h, q)."""
     import torch
 
-    assert call.query is not None
-    assert call.key is not None
-    keys = call.key.shape[2]
-    if call.mask is None:
+    keys = call.shape[3]
+    if call.mask is not None:
+        seen: torch.Tensor = _shown(call, sentence, at_q).sum(dim=-1)
+    else:
         seen = (at_q + 1).clamp(max=keys) if call.causal else torch.full_like(at_q, keys)
-        return seen.expand(call.query.shape[1], -1)
-    mask = _mask_rows(call, sentence, at_q)
-    visible = mask if mask.dtype == torch.bool else mask > HIDING_BIAS
-    if call.causal:
-        visible = visible & (torch.arange(keys, device=at_q.device) <= at_q[:, None])
-    return visible.sum(dim=-1)
+    return seen.expand(call.shape[1], -1)
 
 
 def _row_sums(
@@ -395,16 +309,13 @@ def _row_sums(
     import torch
 
     highest_hq = scores_hqk.amax(dim=-1)
-    dead_hq = highest_hq == -math.inf
-    shifted = scores_hqk.sub_(highest_hq.masked_fill(dead_hq, 0)[..., None])
+    shifted = scores_hqk.sub_(highest_hq.masked_fill(highest_hq == -math.inf, 0)[..., None])
     weights_hqk = shifted.exp()
     total_hq = weights_hqk.sum(dim=-1)
     shifted.masked_fill_(shifted == -math.inf, 0)
     entropy_hq = total_hq.log() - torch.linalg.vecdot(weights_hqk, shifted) / total_hq
-    weights = weights_hqk.div_(total_hq[..., None])
-    entropy_hq = entropy_hq.clamp(min=0)
-    rows = _Rows(entropy_hq, highest_hq, 1 / total_hq, norm_hq, dead_hq, visible)
-    return rows.summed(rows.at_keys(weights, at_q))
+    rows = _Rows(entropy_hq.clamp(min=0), highest_hq, 1 / total_hq, norm_hq, visible)
+    return rows.summed(rows.at_keys(weights_hqk.div_(total_hq[..., None]), at_q))
 
 
 @dataclass(frozen=True)
@@ -412,78 +323,61 @@ class _Rows:
     """Facts of rows (h, q), or of those of several sentences (b, h, q)."""
 
     entropy: torch.Tensor
-    highest: torch.Tensor  # score
+    highest: torch.Tensor  # score; -inf where a query sees no key
     largest: torch.Tensor  # weight
     norm: torch.Tensor  # of the query
-    dead: torch.Tensor  # they see no key
     visible: torch.Tensor  # number of keys that they see
 
-    def total(self, fact: torch.Tensor, counted: torch.Tensor | None = None) -> torch.Tensor:
-        """Sums over the rows of each head that are counted, by default those that see a key."""
-        import torch
-
-        counted = ~self.dead if counted is None else counted
-        sums: torch.Tensor = fact.masked_fill(~counted, 0).sum(dim=-1, dtype=torch.float64)
-        return sums.view(-1, sums.shape[-1]).sum(dim=0)
-
     def at_keys(self, weights_hqk: torch.Tensor, at_q: torch.Tensor) -> torch.Tensor:
-        """Sums of the weights on the first key, the query itself, the one before it, (h, 3)."""
+        """Sums of the weights on the first key, the query itself, the one before it, (3, h)."""
         import torch
 
-        keys, found = weights_hqk.shape[-1], [self.total(weights_hqk[..., 0])]
-        for at_k in (at_q, at_q - 1):
-            inside = (at_k >= 0) & (at_k < keys)
-            at = at_k.clamp(0, keys - 1).expand(weights_hqk.shape[:-1])[..., None]
-            found.append(self.total(weights_hqk.gather(-1, at)[..., 0], ~self.dead & inside))
-        return torch.stack(found, dim=1)
+        at_qn = torch.stack([at_q * 0, at_q, at_q - 1], dim=1)
+        inside = (at_qn >= 0) & (at_qn < weights_hqk.shape[-1])
+        at_hqn = at_qn.where(inside, 0).expand(len(weights_hqk), -1, -1)
+        dead = (self.highest == -math.inf)[..., None]
+        found = weights_hqk.gather(-1, at_hqn).masked_fill(dead | ~inside, 0)
+        return found.sum(dim=1, dtype=torch.float64).T
 
-    def summed(self, at_keys_h3: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    def summed(self, at_keys_3h: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
         """ROW_SUMS and maxima of each head."""
         import torch
 
-        several, ones = ~self.dead & (self.visible > 1), torch.ones_like(self.entropy)
-        share = self.entropy / self.visible.clamp(min=2).to(self.entropy.dtype).log()
-        sums = [
-            self.total(ones), self.total(self.entropy), self.total(share, several),
-            self.total(ones, several), self.total(self.largest), *at_keys_h3.unbind(dim=1),
-            self.total(self.entropy.exp()), self.total(self.norm),
-        ]  # fmt: skip
-        smallest = (-self.entropy).masked_fill(~several, -math.inf)
+        dead = self.highest == -math.inf
+        several, entropy = ~dead & (self.visible > 1), self.entropy
+        share = (entropy / self.visible.clamp(min=2).to(entropy).log()).masked_fill(~several, 0)
+        facts = torch.stack([
+            torch.ones_like(entropy), entropy, share, several.to(entropy), self.largest,
+            entropy.exp(), self.norm,
+        ]).masked_fill(dead, 0)  # fmt: skip
+        sums = facts.double().sum(dim=-1).view(len(facts), -1, entropy.shape[-2]).sum(dim=1)
+        smallest = torch.where(several, -entropy, -math.inf)
         maxima = [
             x.amax(dim=-1).view(-1, x.shape[-2]).amax(dim=0).double()
             for x in (self.highest, smallest)
         ]
-        return torch.stack(sums, dim=1), torch.stack(maxima, dim=1)
+        return torch.cat([sums[:5], at_keys_3h.to(sums), sums[5:]]).T, torch.stack(maxima, dim=1)
 
 
 def _from_weights(
     weights: torch.Tensor, rows: torch.Tensor | None
-) -> tuple[torch.Tensor, torch.Tensor, int]:
-    """Sums, maxima and number of heads of weights (b, h, q, k); scores are not known from them."""
+) -> Iterator[tuple[torch.Tensor, torch.Tensor]]:
+    """Sums and maxima of each sentence of weights (b, h, q, k); they do not tell of scores."""
     import torch
 
     at_q = torch.arange(weights.shape[-2], device=weights.device) if rows is None else rows.long()
-
-    def summed(weights_hqk: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-        chosen = weights_hqk[:, at_q].to(_wide(weights))
-        largest_hq = chosen.amax(dim=-1)
-        unknown, no_norm = (torch.full_like(largest_hq, x) for x in (-math.inf, math.nan))
-        found = _Rows(
-            torch.special.entr(chosen).sum(dim=-1), unknown, largest_hq, no_norm,
-            (chosen == 0).all(dim=-1), (chosen > 0).sum(dim=-1),
-        )  # fmt: skip
-        return found.summed(found.at_keys(chosen, at_q))
-
-    return *_joined(map(summed, weights.detach())), weights.shape[1]
+    for weights_hqk in weights:
+        chosen = weights_hqk[:, at_q].to(wide_dtype(weights))
+        largest, visible = chosen.amax(dim=-1), (chosen > 0).sum(dim=-1)
+        live = torch.where(visible > 0, 0.0, -math.inf)
+        entropy = torch.special.entr(chosen).sum(dim=-1)
+        found = _Rows(entropy, live, largest, torch.full_like(largest, math.nan), visible)
+        sums, maxima = found.summed(found.at_keys(chosen, at_q))
+        maxima[:, 0] = -math.inf
+        yield sums, maxima
 
 
-def _wide(tensor: torch.Tensor) -> Any:
-    import torch
-
-    return torch.float64 if tensor.dtype == torch.float64 else torch.float32
-
-
-def largest_scores(call: AttentionCall, scale: float, heads: list[int]) -> torch.Tensor:
+def largest_scores(call: AttentionCall, heads: list[int]) -> torch.Tensor:
     """The largest score of some heads, over all sentences and queries."""
     import torch
 
@@ -493,10 +387,38 @@ def largest_scores(call: AttentionCall, scale: float, heads: list[int]) -> torch
     at = torch.tensor(heads, device=query.device)
     if mask is not None and mask.ndim == 4 and mask.shape[1] > 1:
         mask = mask[:, at]
-    shared = at // (query.shape[1] // key.shape[1])
-    chosen = replace(call, query=query[:, at], key=key[:, shared], mask=mask)
+    scale = scale_of(call)
+    chosen = replace(call, query=query[:, at], key=key[:, at // call.group], mask=mask, scale=scale)
     if in_host_memory(query):
-        facts = _native_facts(chosen, scale, Requested(output=False, top=1))
+        facts = _native_facts(chosen, Requested(output=False, top=1))
         if facts is not None:
             return _highest(facts, query[:, at]).amax(dim=(0, 2))
-    return torch.stack([x[0].amax(dim=(1, 2)) for x in _score_chunks(chosen, scale)]).amax(dim=0)
+    return torch.stack([x[0].amax(dim=(1, 2)) for x in _score_chunks(chosen)]).amax(dim=0)
+
+
+def join_exact(
+    call: AttentionCall, bound_h: torch.Tensor, largest_h: torch.Tensor, threshold: float
+) -> None:
+    """Join the largest scores of heads whose bound is above the threshold to ``largest_h``.
+
+    On a GPU the kernel itself looks at the bounds, so that the host does not wait.
+    """
+    import torch
+
+    query, key = call.query, call.key
+    assert query is not None
+    assert key is not None
+    if not in_host_memory(query) and call.softcap is None:
+        from regard.engine.gpu.health import join_largest, reasons_against_health
+
+        if not reasons_against_health(query, key):
+            join_largest(
+                query, key, bound_h, largest_h, threshold=threshold, scale=scale_of(call),
+                causal=call.causal, mask=call.mask,
+            )  # fmt: skip
+            return
+    heads = [h for h, top in enumerate(bound_h.tolist()) if not top <= threshold]
+    if heads:
+        at = torch.tensor(heads, device=largest_h.device)
+        found = largest_scores(call, heads).to(largest_h)
+        largest_h[at] = torch.maximum(largest_h[at], found)

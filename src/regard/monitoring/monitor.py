@@ -13,22 +13,22 @@ import numpy as np
 
 from regard.arguments import named_arguments, suggest_keywords
 from regard.errors import ArgumentError, count
-from regard.monitoring.certificate import bound, join_exact, live_queries
+from regard.monitoring.certificate import bound, shown_by, spread_sums
 from regard.monitoring.events import RULES, AlertError, Event
 from regard.monitoring.folder import About, History, Layer
-from regard.monitoring.health import MAXIMA, SUMS, head_sums, logsumexp_sums
+from regard.monitoring.health import head_sums, join_exact
 from regard.monitoring.optimizer import WeightSample, learning_rates, steps_taken
-from regard.monitoring.options import MonitorOptions, check_alerts, check_arguments, check_numbers
+from regard.monitoring.options import MonitorOptions
 from regard.monitoring.output import Output, logger
-from regard.monitoring.probe import call_with, untouched
+from regard.monitoring.probe import run_untouched
 from regard.monitoring.ranks import (
-    RankParts,
     largest_on_all_ranks,
+    over_ranks,
     rank_and_ranks,
     same_on_all_ranks,
 )
-from regard.monitoring.rules import Rules, call_setting
-from regard.monitoring.step import FACTS, HostFacts, PendingStep, StepState, larger
+from regard.monitoring.rules import Rules, StepNumbers, call_setting
+from regard.monitoring.step import Parts, PendingStep, StepState, larger
 from regard.monitoring.writers import Health, ToFolder, Writer, writer_to
 from regard.watcher.capture.modules import attach_hook, in_backward, uncompiled
 from regard.watcher.capture.runs import LayerKey
@@ -38,13 +38,12 @@ from regard.watcher.seam.source import AttentionSource
 from regard.watcher.watch import need_extra
 
 if TYPE_CHECKING:
-    from types import TracebackType
-
     import torch
 
     from regard.judging.judge import Judge
 
-WRAPPERS = ("_orig_mod.", "_fsdp_wrapped_module.", "_checkpoint_wrapped_module.", "module.")
+# What FSDP and checkpointing put into a module's path.
+WRAPPERS = ("_orig_mod.", "_fsdp_wrapped_module.", "_checkpoint_wrapped_module.")
 
 
 @suggest_keywords
@@ -103,16 +102,16 @@ def monitor(
     [(0, [1.0, 1.0]), (1, [1.0, 1.0])]
     """
     need_extra("monitoring a training", ("torch",))
-    check_numbers(every, rows, seed, step, judge)
-    check_arguments(model, on_alert, on_error)
-    check_alerts(alerts, threshold)
-    places = [] if to is None else to if isinstance(to, list | tuple) else [to]
-    writers = [writer_to(x) for x in places]
+    import torch
+
+    if not isinstance(model, torch.nn.Module):
+        raise ArgumentError(f"model must be a torch.nn.Module, got {type(model).__name__}.")
     options = MonitorOptions(
-        every, Options.from_arguments(layers=layers), rows, seed, probe, threshold, tuple(alerts),
-        on_alert, on_error, exact_scores, judge,
+        every, Options.from_arguments(layers=layers), rows, seed, probe, threshold, exact_scores,
+        judge, alerts, on_alert, on_error, step,
     )  # fmt: skip
-    return Monitor(model, options, writers, step)
+    places = [] if to is None else to if isinstance(to, list | tuple) else [to]
+    return Monitor(model, options, [writer_to(x) for x in places])
 
 
 Method = TypeVar("Method", bound=Callable[..., Any])
@@ -132,7 +131,9 @@ def _guarded(method: Method) -> Method:
         except AlertError:
             raise
         except Exception:
-            self._fail()
+            if not self.failed:
+                logger.exception("regard.monitor failed and stops; the training goes on.")
+            self._stop()
             if self.options.on_error == "raise":
                 raise
             return None
@@ -147,36 +148,29 @@ class Monitor(AbstractContextManager["Monitor"]):
     ``step`` is the current step.
     """
 
-    def __init__(
-        self, model: Any, options: MonitorOptions, writers: list[Writer], step: int | None
-    ) -> None:
+    def __init__(self, model: Any, options: MonitorOptions, writers: list[Writer]) -> None:
         self.options, self.notes = options, list[str]()
         self._output = Output(writers, options.on_alert)
         folders = [x.folder for x in writers if isinstance(x, ToFolder)]
-        lasts = [x.last_step for x in folders]
-        self.step = (
-            step if step is not None else max((x + 1 for x in lasts if x is not None), default=0)
-        )
+        lasts = [-1 if x.last_step is None else x.last_step for x in folders]
+        self.step = max(lasts, default=-1) + 1 if options.step is None else options.step
         self.folder = str(folders[0].folder) if folders else None
         self.failed = self.closed = False
         self.shares_of_step = 1.0  # 1 / ranks where the losses of all ranks are shares of one
         self._model: weakref.ref[Any] = weakref.ref(_unwrapped(model))
-        self._outer: weakref.ref[Any] = weakref.ref(model)
         # The source must not keep the model alive: it is deleted as if it were not monitored.
         self._source = AttentionSource(None, self._take)
         self._state = StepState()
         # Scores since the last max_scores, and since the last score_bounds.
         self._windows: dict[str, torch.Tensor | None] = {"exact": None, "bound": None}
         self._layers: dict[LayerKey, Layer] = {}
-        self._by_hand: set[LayerKey] = set()
         self._rules: Rules | None = None
         self._weights: WeightSample | None = None
         self._judge: Judge | None = None
-        self._facts: list[HostFacts] = []  # of the steps since the last observed one
+        self._facts: list[StepNumbers] = []  # of the steps since the last observed one
+        self._rows: list[Parts] = []
         self._pending: list[PendingStep] = []
-        self._since: list[torch.Tensor] = []  # steps since the last observed one, of several ranks
-        self._unsent = 0  # their number, which a rank that failed knows too
-        self._ranks_agreed = self._ranks_ended = False
+        self._ranks: bool | None = None  # whether all see the same layers; None if not asked yet
         self._block: ExitStack | None = None
         self._remove_inside: Callable[[], None] = lambda: None
         self._optimizers: weakref.WeakKeyDictionary[Any, bool] = weakref.WeakKeyDictionary()
@@ -195,20 +189,19 @@ class Monitor(AbstractContextManager["Monitor"]):
         """The last observation."""
         return self._output.last
 
+    @property
+    def observing(self) -> bool:
+        """Whether the current step is one of which all measures are taken."""
+        return self.step % self.options.every == 0 or self._state.observed
+
     # The training's side: hooks.
 
     def _attach(self, model: Any) -> None:
         from torch.optim.optimizer import register_optimizer_step_post_hook
 
         owner = weakref.ref(self)
-
-        def ended(optimizer: Any, arguments: Any, keywords: Any) -> None:
-            found = owner()
-            if found is not None:
-                found._optimizer_stepped(optimizer)
-
-        handle = register_optimizer_step_post_hook(ended)
-        self._removers.append(handle.remove)
+        ended = functools.partial(_call, owner, "_optimizer_stepped")
+        self._removers.append(register_optimizer_step_post_hook(ended).remove)
         if self.options.probe is None:
             begin = functools.partial(_call, owner, "_begin")
             end = functools.partial(_call, owner, "_end")
@@ -233,11 +226,6 @@ class Monitor(AbstractContextManager["Monitor"]):
             self._enter_observed(model, sys._getframe(2))
         self._source.active = self._block is None
 
-    @property
-    def observing(self) -> bool:
-        """Whether the current step is one of which all measures are taken."""
-        return self.step % self.options.every == 0 or self._state.observed
-
     def _enter_observed(self, model: Any, call: Any) -> None:
         self._state.observed = True
         modules = self._source.modules
@@ -255,7 +243,10 @@ class Monitor(AbstractContextManager["Monitor"]):
         if self._block is None and not self._source.active:
             return
         self._leave_forward()
-        self._take_loss(output)
+        named = isinstance(output, Mapping)
+        loss: Any = output.get("loss") if named else getattr(output, "loss", None)
+        if getattr(loss, "ndim", None) == 0 and not self._state.logged:
+            self._state.losses.append(loss.detach())
         # transformers' Trainer: the losses of micro-batches are shares of the step's.
         self._state.in_shares = keywords.get("num_items_in_batch") is not None
 
@@ -267,12 +258,6 @@ class Monitor(AbstractContextManager["Monitor"]):
             block, self._block = self._block, None
             block.close()
             self._learn_layers()
-
-    def _take_loss(self, output: Any) -> None:
-        named = isinstance(output, Mapping)
-        loss: Any = output.get("loss") if named else getattr(output, "loss", None)
-        if getattr(loss, "ndim", None) == 0:
-            self._state.losses.append(loss.detach())
 
     def _learn_layers(self) -> None:
         """After the first observed forward: the layers, and hooks on the modules that attend."""
@@ -297,13 +282,10 @@ class Monitor(AbstractContextManager["Monitor"]):
             self._layers[key] = Layer(*key, heads, _plain_path(name))
         modules = {id(x): x for x in attending.values() if x is not None}
         self._remove_inside = self._source.attach_inside(list(modules.values()))
-        layers = tuple(self._layers.values())
-        options = self.options
-        self._rules = Rules(layers, options.threshold, options.alerts)
-        self.about = About(
-            layers, options.every, options.rows, options.seed, options.threshold or 0.0,
-            options.probe is not None,
-        )  # fmt: skip
+        layers, own = tuple(self._layers.values()), self.options
+        self._rules = Rules(layers, own.threshold, tuple(own.alerts))
+        probed = own.probe is not None
+        self.about = About(layers, own.every, own.rows, own.seed, own.threshold or 0.0, probed)
         self._output.begin(self.about, self._rules)
 
     # What an attention gives.
@@ -311,64 +293,65 @@ class Monitor(AbstractContextManager["Monitor"]):
     @_guarded
     def _take(self, call: AttentionCall) -> None:
         """Take all measures of an attention of an observed step, of any other its bound."""
-        layer_key = LayerKey(call.place.part, call.place.layer)
-        if not self.options.watched.watches(layer_key.layer):
+        key, state = LayerKey(call.place.part, call.place.layer), self._state
+        if not self.options.watched.watches(key.layer):
             return
-        if self._layers and layer_key not in self._layers:
+        if self._layers and key not in self._layers:
             return
-        call, sums, rows = call.detached, None, None
+        call, live = call.detached, self._live(call.mask)
+        bound_h, exact_h = bound(call, live), None
         if self._block is not None:
-            rows = self._rows(call.shape[2], call)
-            sums = head_sums(call, rows, cross=call.place.crossed)
-            self._state.sums[layer_key] = sums.merged(self._state.sums.get(layer_key))
-            self._judge_rows(layer_key, call)
-        if call.weights is not None:
-            self._by_hand.add(layer_key)
-        whole = sums is not None and rows is None and call.weights is None
-        self._bound(layer_key, call, sums.maxima[:, 0] if sums is not None and whole else None)
-
-    def _judge_rows(self, layer_key: LayerKey, call: AttentionCall) -> None:
-        """Redo rows of an attention, where that is asked for, and note heads that are wrong."""
-        if self.options.judge is None:
+            exact_h = self._measure(key, call, bound_h)
+        if bound_h is None or (self._layers and len(bound_h) != self._layers[key].heads):
             return
+        if call.scores is not None:
+            exact_h = bound_h
+        state.join(key, bound_h, self._exact(key, call, bound_h) if exact_h is None else exact_h)
+        state.settings.setdefault(key, set()).add(call_setting(call))
+        spread = spread_sums(call, live)
+        if spread is not None:
+            known = state.spreads.get(key)
+            state.spreads[key] = spread if known is None else known + spread
+
+    def _measure(
+        self, key: LayerKey, call: AttentionCall, bound_h: torch.Tensor | None
+    ) -> torch.Tensor | None:
+        """Take all measures; returns the largest scores, None where they are not those of all."""
+        rows = self._rows_of(call)
+        sums = head_sums(call, rows, cross=call.place.crossed)
+        if call.weights is not None and bound_h is not None:  # weights do not tell of scores
+            sums.maxima[:, ::2] = bound_h.to(sums.maxima)[:, None]
+        self._state.sums[key] = sums.merged(self._state.sums.get(key))
+        if self.options.judge is not None:
+            self._judge_rows(key, call, self.options.judge)
+        whole = rows is None and call.weights is None
+        return None if not whole or bound_h is None else sums.maxima[:, 0].to(bound_h)
+
+    def _judge_rows(self, key: LayerKey, call: AttentionCall, rows: int) -> None:
+        """Redo rows of an attention, and note heads that are wrong."""
         if self._judge is None:
             from regard.judging.judge import Judge
 
-            self._judge = Judge(self.options.judge, seed=self.options.seed)
+            self._judge = Judge(rows, seed=self.options.seed)
         faults = self._judge.verdict.faults
         known = len(faults)
         self._judge.read(call)
         wrong = [(x.head, x.name or f"{x.z:.3g} units of rounding") for x in faults[known:]]
         if wrong:
-            self._state.wrong.setdefault(layer_key, []).extend(wrong)
+            self._state.wrong.setdefault(key, []).extend(wrong)
 
-    def _bound(
-        self, layer_key: LayerKey, call: AttentionCall, highest_h: torch.Tensor | None = None
-    ) -> None:
-        """Join the bound of an attention, and exact scores: ``highest_h`` where they are known."""
-        import torch
-
-        live = self._live(call.mask)
-        bound_h, spread = bound(call, live), logsumexp_sums(call, live)
-        limit = self.options.threshold
-        if bound_h is None or (self._layers and len(bound_h) != self._layers[layer_key].heads):
-            return
-        exact_h = torch.full_like(bound_h, -torch.inf) if highest_h is None else highest_h
-        exact_h = exact_h.to(bound_h)
-        if call.scores is not None:
-            exact_h = bound_h
-        elif highest_h is None and self.options.exact_scores:
-            join_exact(call, torch.full_like(bound_h, torch.inf), exact_h, 0.0)
-        elif (
-            highest_h is None and limit is not None and self._may_exceed(layer_key, limit, bound_h)
-        ):
+    def _exact(self, key: LayerKey, call: AttentionCall, bound_h: torch.Tensor) -> torch.Tensor:
+        """The largest scores of heads that need them, -inf of the others."""
+        exact_h, limit = bound_h.new_full(bound_h.shape, -np.inf), self.options.threshold
+        if call.weights is not None:
+            return exact_h
+        if self.options.exact_scores:
+            join_exact(call, bound_h.new_full(bound_h.shape, np.inf), exact_h, 0.0)
+        elif limit is not None and self._may_exceed(key, limit, bound_h):
             join_exact(call, bound_h, exact_h, limit)
-        self._state.join(layer_key, bound_h, exact_h)
-        self._state.settings.setdefault(layer_key, set()).add(call_setting(call))
-        if spread is not None:
-            self._state.spreads.setdefault(layer_key, []).append(spread)
+        return exact_h
 
-    def _may_exceed(self, layer_key: LayerKey, limit: float, bound_h: torch.Tensor) -> bool:
+    def _may_exceed(self, key: LayerKey, limit: float, bound_h: torch.Tensor) -> bool:
         """Whether a head of a layer may have a score above the limit, by what the host knows.
 
         On a GPU these are the bounds of the step before last: where they are below half the limit
@@ -376,21 +359,21 @@ class Monitor(AbstractContextManager["Monitor"]):
         """
         if self._output.known is None or bound_h.device.type == "cpu" or rank_and_ranks()[1] > 1:
             return True
-        return not self._output.known[list(self._layers).index(layer_key)] <= limit / 2
+        return not self._output.known[list(self._layers).index(key)] <= limit / 2
 
     def _live(self, mask: torch.Tensor | None) -> torch.Tensor | None:
-        """Queries that see a key; read once of a mask that the layers of a forward share."""
+        """Queries (b, h or 1, q) that see a key; read once of a mask that layers share."""
         if mask is None or mask.ndim != 4:
             return None
         if self._state.mask is None or self._state.mask[0] is not mask:
-            self._state.mask = mask, live_queries(mask.detach())
+            self._state.mask = mask, shown_by(mask.detach()).any(dim=-1)
         return self._state.mask[1]
 
-    def _rows(self, queries: int, call: AttentionCall) -> torch.Tensor | None:
+    def _rows_of(self, call: AttentionCall) -> torch.Tensor | None:
         """The queries to measure, drawn once a step for each length; None for all of them."""
         import torch
 
-        wanted = self.options.rows
+        wanted, queries = self.options.rows, call.shape[2]
         if wanted is None or wanted >= queries:
             return None
         if queries not in self._state.rows:
@@ -403,7 +386,7 @@ class Monitor(AbstractContextManager["Monitor"]):
 
     # The end of a step.
 
-    def _optimizer_stepped(self, optimizer: Any) -> None:
+    def _optimizer_stepped(self, optimizer: Any, arguments: Any, keywords: Any) -> None:
         if self.closed or not self._owns(optimizer):
             return
         before = self._forwards_before.get(optimizer, 0)
@@ -411,7 +394,10 @@ class Monitor(AbstractContextManager["Monitor"]):
         if self.options.probe is None and self._forwards == self._forwards_ended:
             if before < self._forwards:  # another optimizer of the same step
                 return
-            self._note_unseen()
+            self._note(
+                "no forward of the model was seen in a step: it is compiled, or a copy of it is "
+                "trained. Pass probe=batch, which is run as it is written."
+            )
             if rank_and_ranks()[1] == 1:
                 return
         self._ask(optimizer)
@@ -429,13 +415,6 @@ class Monitor(AbstractContextManager["Monitor"]):
         if self._weights is not None:
             state.update = self._weights.change()
 
-    @_guarded
-    def _note_unseen(self) -> None:
-        self._note(
-            "no forward of the model was seen in a step: it is compiled, or a copy of it is "
-            "trained. Pass probe=batch, which is run as it is written."
-        )
-
     def _owns(self, optimizer: Any) -> bool:
         if optimizer not in self._optimizers:
             model = self._model()
@@ -451,116 +430,69 @@ class Monitor(AbstractContextManager["Monitor"]):
         due = self.observing
         if self.options.probe is not None and due:
             self._run_probe()
-        self._unsent += 1
-        parts = self._parts(due)
-        self._unsent *= not due
-        found = self._finish_step(due, parts)
+        self._end_row()
+        found = self._send(due)
         self.step += 1
         self._state, self._forwards_ended = StepState(), self._forwards
         if found:
             self._tell(found)
 
-    def _parts(self, due: bool) -> RankParts | None:
-        """What this rank and all others know; a rank whose monitor failed takes part."""
-        parts = self._own_parts(due)
-        if rank_and_ranks()[1] == 1 or not due:
-            return parts
-        return self._parts_of_ranks(parts)
+    @_guarded
+    def _end_row(self) -> None:
+        """What this rank knows of a step, as a row that waits for those of the steps after it."""
+        if self.failed or not self._layers:
+            return
+        state, device = self._state, self._device
+        bound_and_exact = self._take_scores()[:2].reshape(-1)
+        facts = state.facts_row(self._layers, device, self.shares_of_step)
+        self._rows.append(Parts(facts, bound_and_exact))
+        self._facts.append(state.host_numbers(self.step, self._layers))
 
     @_guarded
-    def _parts_of_ranks(self, parts: RankParts | None) -> RankParts | None:
-        if self._ranks_ended or not self._ranks_agree():
-            return None
-        joined = (parts or self._failed_parts()).over_ranks()
-        if joined.failed:
-            self._end_on_all_ranks()
-            return None
-        return joined
+    def _send(self, due: bool) -> list[Event]:
+        """Start the copy of a step to the host, and write down those that have arrived."""
+        several = rank_and_ranks()[1] > 1
+        if several and not (due and self._ranks_agree()):
+            return []
+        if self._rows:
+            sums = self._state.sums_of(self._layers, self._device) if due else None
+            parts = Parts.of(self._rows, sums)
+            parts = over_ranks(parts) if several else parts
+            self._pending.append(PendingStep.start(self._facts, due, parts))
+            self._facts, self._rows = [], []
+        # On a GPU the step before has passed its forward by now: the host does not wait for long,
+        # and not for this one.
+        return self._drain(keep=1 if self._device.type != "cpu" else 0)
 
     def _ranks_agree(self) -> bool:
-        """Whether all ranks see the same layers: asked once, at the end of the first step."""
-        if self._ranks_agreed:
-            return True
-        heads = 0 if self.failed else sum(layer.heads for layer in self._layers.values())
-        if not same_on_all_ranks(heads, self._device) or not heads:
-            self._end_on_all_ranks()
+        """Whether the monitors of all ranks run and see the same layers; all stop where not."""
+        if self._ranks is False:
             return False
-        self._ranks_agreed = True
-        return True
-
-    def _end_on_all_ranks(self) -> None:
-        """Stop here as on all other ranks; no rank waits for another any more."""
-        self._ranks_ended = True
-        self._stop("the monitor of a rank failed, or sees other layers; those of all ranks stop.")
-        self._detach()
-
-    @_guarded
-    def _own_parts(self, due: bool) -> RankParts | None:
-        """The steps since the last observed one, and the sums of an observed one, on the device."""
-        import torch
-
-        if self.failed or not self._layers:
-            return None
-        scores = self._take_scores()
-        scores = scores[: 2 * len(scores) // 3]  # bounds and exact ones
-        state, device = self._state, self._device
-        rows = state.facts_row(device, self.shares_of_step), state.spreads_row(self._layers, device)
-        self._since.append(torch.cat([*rows, scores]))
-        places = {key: place for place, key in enumerate(self._layers)}
-        settings = {places[x]: frozenset(found) for x, found in state.settings.items()}
-        wrong = {places[x]: found for x, found in state.wrong.items()}
-        self._facts.append(HostFacts(self.step, state.rates, state.optimizer_step, settings, wrong))
-        if rank_and_ranks()[1] > 1 and not due:
-            return None
-        table, self._since = torch.stack(self._since), []
-        losses, joined = table.split([FACTS + 3 * self.about.heads, 2 * self.about.heads], dim=1)
-        if not due:
-            return RankParts(losses.reshape(-1), joined.reshape(-1))
-        bounds = scores[: len(scores) // 2].split([x.heads for x in self._layers.values()])
-        sums = [
-            state.sums_of(key, layer, own_h, key in self._by_hand)
-            for (key, layer), own_h in zip(self._layers.items(), bounds, strict=True)
-        ]
-        added = [losses.reshape(-1), *(x.sums.reshape(-1).to(losses.device) for x in sums)]
-        largest = [joined.reshape(-1), *(x.maxima.reshape(-1).to(losses.device) for x in sums)]
-        return RankParts(torch.cat(added), torch.cat(largest))
-
-    def _failed_parts(self) -> RankParts:
-        """Parts of the sizes that the other ranks have, for a rank whose monitor failed."""
-        import torch
-
-        heads = sum(layer.heads for layer in self._layers.values())
-        steps, device = self._unsent, self._device
-        rows = steps * (FACTS + 3 * heads)
-        added = torch.zeros(rows + heads * len(SUMS), dtype=torch.float64, device=device)
-        joined = torch.zeros(
-            2 * heads * steps + heads * len(MAXIMA), dtype=torch.float64, device=device
-        )
-        return RankParts(added, joined, failed=True)
+        heads = 0 if self.failed else sum(layer.heads for layer in self._layers.values())
+        self._ranks = same_on_all_ranks(heads, self._device) and heads > 0
+        if not self._ranks:
+            self._stop(
+                "the monitor of a rank failed, or sees other layers; those of all ranks stop."
+            )
+            self._detach()
+        return self._ranks
 
     @property
     def _device(self) -> Any:
+        import torch
+
         model = self._model()
         parameters = iter(()) if model is None else (x.device for x in model.parameters())
-        return next((x[0].device for x in self._state.bounds.values()), next(parameters, "cpu"))
+        known = next(iter(self._state.scores.values()), None)
+        return next(parameters, torch.device("cpu")) if known is None else known.device
 
     def _take_scores(self) -> torch.Tensor:
         """Scores of the current step; what was found since the last time joins the windows."""
-        scores, state = self._state.scores_row(self._layers, self._device), self._state
+        state = self._state
+        scores = state.scores_of(self._layers, self._device)
         self._windows = {name: larger(x, scores) for name, x in self._windows.items()}
-        state.earlier, state.bounds = larger(state.earlier, scores), {}
+        state.earlier, state.scores = larger(state.earlier, scores), {}
         return state.earlier
-
-    @_guarded
-    def _finish_step(self, due: bool, parts: RankParts | None) -> list[Event] | None:
-        """Start the copy of a step to the host, and write down those that have arrived."""
-        if parts is not None:
-            facts, self._facts = self._facts, []
-            self._pending.append(PendingStep.start(facts, due, parts))
-        # On a GPU the step before has passed its forward by now: the host does not wait for long,
-        # and not for this one.
-        on_device = parts is not None and parts.added.device.type != "cpu"
-        return self._drain(keep=1 if on_device else 0)
 
     def _drain(self, keep: int = 0) -> list[Event]:
         found = []
@@ -573,22 +505,17 @@ class Monitor(AbstractContextManager["Monitor"]):
         """Tell events; a user's function may raise an AlertError to end the training."""
         self._output.tell(found)
 
-    # The probe.
-
     @_guarded
     def _run_probe(self) -> None:
         """Run the fixed batch as it is written, without gradients; the training is not touched."""
-        import torch
-
         model = self._model()
-        if model is None:
-            return
-        with untouched(model), torch.no_grad(), uncompiled():
-            self._enter_observed(model, sys._getframe())
-            try:
-                call_with(model, self.options.probe)
-            finally:
-                self._leave_forward()
+        if model is not None:
+            with uncompiled():
+                self._enter_observed(model, sys._getframe())
+                try:
+                    run_untouched(model, self.options.probe)
+                finally:
+                    self._leave_forward()
 
     # What a caller asks for.
 
@@ -622,21 +549,19 @@ class Monitor(AbstractContextManager["Monitor"]):
     def _window(self, name: str) -> torch.Tensor | None:
         """Bounds, exact and loose scores (3, h) of all ranks since the last call, which ends it."""
         several = rank_and_ranks()[1] > 1
-        if self._state.bounds or (several and self._layers):
+        if self._state.scores or (several and self._layers):
             self._take_scores()
         window, self._windows[name] = self._windows[name], None
-        if window is None or (several and (self._ranks_ended or not self._ranks_agreed)):
+        if window is None or (several and not self._ranks):
             return None
         if several:
             largest_on_all_ranks(window)
-        return window.float().view(3, -1)
+        return window.float()
 
     def _by_path(self, scores_h: torch.Tensor) -> dict[str, torch.Tensor]:
         layers = self._layers.values()
-        return {
-            x.path: own_h
-            for x, own_h in zip(layers, scores_h.split([x.heads for x in layers]), strict=True)
-        }
+        own = scores_h.split([x.heads for x in layers])
+        return {x.path: own_h for x, own_h in zip(layers, own, strict=True)}
 
     def log(self, *, loss: Any) -> None:
         """Log the loss of the current step; of several, of its micro-batches, the mean counts.
@@ -681,23 +606,11 @@ class Monitor(AbstractContextManager["Monitor"]):
         self._output.close(self.step - 1)
         return found
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self.close()
 
-    # Errors.
-
-    def _fail(self) -> None:
-        """Log an error inside the monitor, once, with its traceback, and stop monitoring."""
-        if not self.failed:
-            logger.exception("regard.monitor failed and stops; the training goes on.")
-        self._stop()
-
     def _stop(self, reason: str = "") -> None:
+        """Stop monitoring; with several ranks steps go on being counted."""
         if reason and not self.failed:
             self._note(reason)
         self.failed = True
@@ -726,9 +639,7 @@ def _call(owner: weakref.ref[Monitor], name: str, *arguments: Any) -> None:
     """A hook that does not keep its monitor alive."""
     import torch
 
-    if torch.compiler.is_compiling():
-        return
-    found = owner()
+    found = None if torch.compiler.is_compiling() else owner()
     if found is not None:
         getattr(found, name)(*arguments)
 
@@ -743,11 +654,11 @@ def _unwrapped(model: Any) -> Any:
 
 
 def _plain_path(path: str) -> str:
-    """A module's path as the user wrote it, without the wrappers of FSDP and checkpointing.
+    """A module's path as the user wrote it.
 
     >>> _plain_path("layers.0._fsdp_wrapped_module._checkpoint_wrapped_module.attn")
     'layers.0.attn'
     """
-    for wrapper in WRAPPERS[:-1]:
+    for wrapper in WRAPPERS:
         path = path.replace(wrapper, "")
     return path

@@ -2,32 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from typing import Any
 
 
-def call_with(model: Any, batch: Any) -> None:
-    """Call a model with a batch: keywords, arguments or one tensor."""
-    if isinstance(batch, Mapping):
-        model(**batch)
-    elif isinstance(batch, list | tuple):
-        model(*batch)
-    else:
-        model(batch)
+def run_untouched(model: Any, batch: Any) -> None:
+    """Call a model with a batch (keywords, arguments or one tensor) in evaluation mode.
 
-
-@contextmanager
-def untouched(model: Any) -> Iterator[None]:
-    """Evaluation mode for the block; every module's mode and the random numbers come back."""
+    Every module's mode and the random numbers come back as they were.
+    """
     import torch
 
     training = [module for module in model.modules() if module.training]
     devices = sorted({x.device.index or 0 for x in model.parameters() if x.is_cuda})
-    with torch.random.fork_rng(devices=devices):
+    with torch.random.fork_rng(devices=devices), torch.no_grad():
         model.eval()
         try:
-            yield
+            if isinstance(batch, Mapping):
+                model(**batch)
+            else:
+                model(*batch if isinstance(batch, list | tuple) else [batch])
         finally:
             for module in training:
                 module.training = True

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from regard.monitoring.certificate import Spread
 from regard.monitoring.events import RULES, Event, where
 from regard.monitoring.folder import Layer
 from regard.monitoring.running import RunningMedian
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
 
 RECOVERED = 0.8  # share of the threshold below which a score counts as recovered
 WINDOW = 21  # steps that a sudden change is compared with
-SPREAD_FLOOR, MEAN_FLOOR = 0.02, 0.05  # noise at least, so that no tiny change counts
+FLOOR = np.array([[0.02], [0.05], [0.02]], np.float32)  # noise at least: no tiny change counts
 MOST_HEADS = 4.0  # times the noise, of the median head
 ONE_HEAD, ONE_HEAD_LEVEL, ONE_HEAD_JUMP = 9.0, 0.5, 0.4  # times the noise; change of log spread
 ONE_HEAD_FROM = 60  # steps after which one head counts alone
@@ -99,16 +100,27 @@ class StepNumbers:
     """What is known of every step; numbers of heads (h) are those of all layers, in order."""
 
     step: int
-    bound_h: Array
-    exact_h: Array  # the largest score of heads whose bound is above the threshold
-    mean_h: Array | None = None  # of the log-sum-exp over queries, nan where it is not known
-    std_h: Array | None = None
+    bound_h: Array = field(default_factory=lambda: np.zeros(0))
+    # The largest score of heads whose bound is above the threshold.
+    exact_h: Array = field(default_factory=lambda: np.zeros(0))
+    spread: Spread | None = None  # of the log-sum-exp, nan where it is not known
     loss: float | None = None
     update: float | None = None  # the norm of what the optimizer added to a sample of weights
     rates: tuple[float, ...] = ()  # learning rates of its groups
     optimizer_step: float | None = None  # as its state counts
     settings: Mapping[int, frozenset[Setting]] = field(default_factory=dict)  # by place of layer
     wrong: Mapping[int, list[tuple[int, str]]] = field(default_factory=dict)  # heads, and what
+
+
+class Found(NamedTuple):
+    """What a rule found: heads, by their places among those of all layers, and what to say."""
+
+    heads: Sequence[int]
+    line: str
+    value: float = math.nan
+
+
+UNKNOWN = Found((), "")  # neither that there is a fault nor that there is none
 
 
 @dataclass
@@ -126,8 +138,10 @@ class Rules:
         self._of_layer = [slice(a, b) for a, b in pairwise(starts.tolist())]
         self._open: dict[str, Event] = {}
         self._changed: dict[int, Event] = {}
-        self._begin_anew()
+        self._healthy: dict[str, int] = {}
         self._steps = 0
+        self._learning = not self.settings  # which scales there are
+        self._begin_anew()
         self._losses, self._updates = RunningMedian(WINDOW), RunningMedian(UPDATE_WINDOW)
         self._bounds: deque[tuple[int, Array]] = deque(maxlen=WINDOW)
         self._rates: deque[tuple[float, ...]] = deque(maxlen=RATE_STEPS)
@@ -136,10 +150,6 @@ class Rules:
         self._optimizer_step: float | None = None
         self._observed: deque[tuple[int, Array, Array]] = deque()
         self._best_share, self._best_step = 0.0, 0
-        self._healthy: dict[str, int] = {}
-        self._learning = True  # which scales there are
-        if self.settings:
-            self.know(self.settings)
 
     def know(self, settings: dict[int, list[Setting]]) -> None:
         """Take settings of a training that goes on; a step that differs is told from the first."""
@@ -157,18 +167,22 @@ class Rules:
 
     def step(self, now: StepNumbers) -> None:
         """Apply the rules of every step."""
-        self._not_finite(now)
-        self._wrong(now)
-        self._settings(now)
+        self._say("not finite", now.step, self._not_finite(now))
+        if now.wrong:
+            self._say("wrong", now.step, self._wrong(now))
+        if now.settings:
+            self._say("settings", now.step, self._changed_settings(now))
         if "not finite" not in self._open:
-            self._above(now.step, now.exact_h, np.where(
-                now.exact_h > -np.inf, np.minimum(now.exact_h, now.bound_h), now.bound_h
-            ))  # fmt: skip
-            self._shifted(now)
+            exact = now.exact_h > -np.inf
+            at_most_h = np.where(exact, np.minimum(now.exact_h, now.bound_h), now.bound_h)
+            self._say("threshold", now.step, self._above(now.exact_h, at_most_h))
+            self._say("shift", now.step, self._shifted(now))
             self._bounds.append((now.step, now.bound_h))
             if now.loss is not None and math.isfinite(now.loss):
                 self._losses.push(np.array([now.loss]))
-        self._optimizer(now)
+        self._say("optimizer/rate", now.step, self._rate(now.rates))
+        self._say("optimizer/state", now.step, self._count(now.optimizer_step))
+        self._say("optimizer/update", now.step, self._update(now.update))
         self._steps += 1
 
     def observed(self, step: int, measures: dict[str, Array]) -> None:
@@ -176,38 +190,32 @@ class Rules:
         if "not finite" in self._open:
             return
         with np.errstate(all="ignore"):
-            self._above(step, measures["score"], measures["score"])
-            self._away(step, measures)
-            self._collapsed(step, measures["entropy_share"])
-            self._silent(step, measures["output_norm"])
+            score_h, norm_h = measures["score"], measures["output_norm"]
+            self._say("threshold", step, self._above(score_h, score_h))
+            self._say("away", step, self._away(step, measures))
+            self._say("collapse", step, self._collapsed(step, measures["entropy_share"]))
+            for place, own in enumerate(self._of_layer):
+                key = f"silent/{place}"
+                self._say(key, step, self._silent(own, norm_h, self._healthy.get(key)))
 
-    # Events.
-
-    def _found(
-        self, key: str, step: int, heads: Sequence[int], line: str, value: float = math.nan
-    ) -> None:
-        """A fault of a rule: its event, or heads that join the one that is open."""
+    def _say(self, key: str, step: int, found: Found | None) -> None:
+        """What a rule found: its event begins, has more heads, or, of nothing, is over."""
         rule, event = key.split("/")[0], self._open.get(key)
-        if rule not in self.names:
+        if found is UNKNOWN or rule not in self.names:
             return
-        if event is None:
+        if found is None:
+            self._healthy[key] = step
+            if event is not None:
+                event.last = max(event.first, step - 1)
+                self._changed[self._open.pop(key).number] = event
+        elif event is None:
+            heads, line, value = found
             event = Event(rule, step, f"step {step}{line}", sorted(heads), value)
-            event.healthy = self._healthy.get(key)
-            event.number = len(self.events)
+            event.healthy, event.number = self._healthy.get(key), len(self.events)
             self.events.append(event)
-            self._open[key] = event
-        elif set(heads) <= set(event.heads):
-            return
-        else:
-            event.heads = [*event.heads, *sorted({*heads} - {*event.heads})]
-        self._changed[event.number] = event
-
-    def _over(self, key: str, step: int) -> None:
-        """A rule finds nothing: its open event has ended, at the step before."""
-        event = self._open.pop(key, None)
-        self._healthy[key] = step
-        if event is not None:
-            event.last = max(event.first, step - 1)
+            self._open[key] = self._changed[event.number] = event
+        elif not set(found.heads) <= set(event.heads):
+            event.heads = [*event.heads, *sorted({*found.heads} - {*event.heads})]
             self._changed[event.number] = event
 
     def _at(self, heads: Sequence[int]) -> str:
@@ -215,7 +223,7 @@ class Rules:
 
     # Every step.
 
-    def _not_finite(self, now: StepNumbers) -> None:
+    def _not_finite(self, now: StepNumbers) -> Found | None:
         """nan or infinity in the log-sum-exp, or in the loss alone."""
         bad = np.flatnonzero(np.isnan(now.bound_h) | (now.bound_h == np.inf)).tolist()
         lost = now.loss is not None and not math.isfinite(now.loss)
@@ -225,40 +233,26 @@ class Rules:
             line += f", and in {len(bad) - 1} more heads" if len(bad) > 1 else ""
             line += "; the loss follows" if lost else ""
             line += f". Look at the data of step {now.step} and at the update before it."
-            self._found("not finite", now.step, bad, line, float(now.bound_h[bad[0]]))
-        elif lost:
-            line = (
-                ": the loss is not finite; attention is. Look at the labels and at what follows "
-                "attention."
-            )
-            self._found("not finite", now.step, (), line, float(now.loss or 0))
-        else:
-            self._over("not finite", now.step)
+            return Found(bad, line, float(now.bound_h[bad[0]]))
+        line = ": the loss is not finite; attention is. Look at the labels and at what follows it."
+        return Found((), line, float(now.loss or 0)) if lost else None
 
-    def _wrong(self, now: StepNumbers) -> None:
+    def _wrong(self, now: StepNumbers) -> Found:
         """Heads whose output the judge has redone and found wrong."""
         places = sorted(now.wrong)
-        heads = [
-            self._of_layer[place].start + head for place in places for head, _ in now.wrong[place]
-        ]
-        if heads:
-            what = now.wrong[places[0]][0][1]
-            line = (
-                f", {self._at(sorted(heads))}: the kernel's output is wrong: {what}. Look at what "
-                "it is given; regard.judge tells more of it."
-            )
-            self._found("wrong", now.step, heads, line)
+        heads = sorted(self._of_layer[x].start + head for x in places for head, _ in now.wrong[x])
+        what = now.wrong[places[0]][0][1]
+        return Found(heads, (
+            f", {self._at(heads)}: the kernel's output is wrong: {what}. Look at what it is given; "
+            "regard.judge tells more of it."
+        ))  # fmt: skip
 
-    def _above(self, step: int, score_h: Array, at_most_h: Array) -> None:
+    def _above(self, score_h: Array, at_most_h: Array) -> Found | None:
         """An exact score above the threshold; over when none can be above 0.8 of it."""
         limit = self.threshold
-        if limit is None:
-            return
-        high = np.flatnonzero(score_h > limit).tolist()
-        if not high:
-            if not (at_most_h >= RECOVERED * limit).any():
-                self._over("threshold", step)
-            return
+        high = [] if limit is None else np.flatnonzero(score_h > limit).tolist()
+        if limit is None or not high:
+            return UNKNOWN if limit and (at_most_h >= RECOVERED * limit).any() else None
         top = max(high, key=lambda head: float(score_h[head]))
         line = f", {self._at(high)}: largest score passed {limit:g} ({score_h[top]:.4g})"
         if self._bounds:
@@ -269,64 +263,66 @@ class Rules:
             f"{limit / 2:g}. If the loss is fine this is a limit, not an illness: "
             f"threshold={2 * limit:g}, or QK-clip."
         )
-        self._found("threshold", step, high, line, float(score_h[top]))
+        return Found(high, line, float(score_h[top]))
 
-    def _shifted(self, now: StepNumbers) -> None:
+    def _shifted(self, now: StepNumbers) -> Found | None:
         """The spread or the mean of the scores changed at once: of most heads, or of one."""
-        if now.mean_h is None or now.std_h is None:
-            return
-        both = np.stack([np.log(now.std_h + 1e-3), now.mean_h]).astype(np.float32)
-        known = np.isfinite(both)
-        if not known.any():
-            return
-        if self._before is not None:  # heads that were not called keep what they had
-            both = np.where(known, both, self._before)
-        elif not known.all():
-            return
-        floor = np.array([[SPREAD_FLOOR], [MEAN_FLOOR]], np.float32)
-        if self._jump.full and self._before is not None:
-            off, jump = both - self._level.median, both - self._before
-            from_level = np.abs(off) / (self._level.noise + floor)
-            from_jump = np.abs(jump - self._jump.median) / (self._jump.noise + floor)
-            sudden = np.minimum(from_level, from_jump)
-            alone = (from_level[0] > ONE_HEAD) & (np.abs(off[0]) > ONE_HEAD_LEVEL)
-            alone &= (np.abs(jump[0]) > ONE_HEAD_JUMP) & (self._steps >= ONE_HEAD_FROM)
-            most = np.median(sudden, axis=1)
-            if most.max() > MOST_HEADS:
-                self._most_shifted(now, off, sudden, int(most.argmax()))
-            elif alone.any():
-                self._one_shifted(now, alone, off[0], from_level[0])
-            if most.max() > MOST_HEADS or alone.any():
-                self._begin_anew()
-                self._before = both
-                return
-            self._over("shift", now.step)
-        if self._before is not None:
-            self._jump.push(both - self._before)
-        self._level.push(both)
-        self._before = both
+        if now.spread is None:
+            return UNKNOWN
+        mean_h, std_h, within_h = now.spread
+        numbers = np.stack([np.log(std_h + 1e-3), mean_h, np.log(within_h + 1e-3)])
+        numbers, before = numbers.astype(np.float32), self._before
+        if before is not None:  # heads that were not called keep what they had
+            numbers = np.where(np.isfinite(numbers), numbers, before)
+        if not np.isfinite(numbers[:2]).all():
+            return UNKNOWN
+        numbers[2] = np.nan_to_num(numbers[2])  # of one sentence nothing is known
+        found = None
+        if self._jump.full and before is not None:
+            found = self._sudden(now, numbers - self._level.median, numbers - before)
+        if found is not None:
+            self._begin_anew()
+        elif before is not None:
+            self._jump.push(numbers - before)
+            self._level.push(numbers)
+        else:
+            self._level.push(numbers)
+        self._before = numbers
+        return found
 
-    def _most_shifted(self, now: StepNumbers, off: Array, sudden: Array, which: int) -> None:
-        heads = np.flatnonzero(sudden[which] > MOST_HEADS).tolist()
-        times = float(np.median(sudden[which]))
-        change = float(np.median(off[which]))
-        what = f"spread {math.exp(change):.2f} x" if which == 0 else f"mean {change:+.2g}"
-        line = (
-            f": the scores of most heads changed at once: {what}, {times:.0f} times the noise of "
-            f"{WINDOW} steps ({self._at(heads)}).{self._loss_too(now.loss)} Compare mask, scale, "
-            f"positions and data with step {now.step - 1}."
-        )
-        self._found("shift", now.step, heads, line, times)
-
-    def _one_shifted(self, now: StepNumbers, alone: Array, off_h: Array, z_h: Array) -> None:
+    def _sudden(self, now: StepNumbers, off: Array, jump: Array) -> Found | None:
+        """What is far from the level of the last steps, and from their changes."""
+        from_level = np.abs(off) / (self._level.noise + FLOOR)
+        from_jump = np.abs(jump - self._jump.median) / (self._jump.noise + FLOOR)
+        sudden = np.minimum(from_level, from_jump)
+        times, which = np.median(sudden, axis=1), int(np.median(sudden, axis=1).argmax())
+        noise = f"times the noise of {WINDOW} steps"
+        after = f"{self._loss_too(now.loss)} Compare {{}} with step {now.step - 1}."
+        if times[which] > MOST_HEADS:
+            heads = np.flatnonzero(sudden[which] > MOST_HEADS).tolist()
+            change = float(np.median(off[which]))
+            what = (
+                f"spread {math.exp(change):.2f} x", f"mean {change:+.2g}",
+                f"spread from sentence to sentence {math.exp(change):.2g} x",
+            )[which]  # fmt: skip
+            line = (
+                f": the scores of most heads changed at once: {what}, {times[which]:.0f} {noise} "
+                f"({self._at(heads)})."
+                f"{after.format('mask, scale, positions and data')}"
+            )
+            return Found(heads, line, float(times[which]))
+        alone = (from_level[0] > ONE_HEAD) & (np.abs(off[0]) > ONE_HEAD_LEVEL)
+        alone &= (np.abs(jump[0]) > ONE_HEAD_JUMP) & (self._steps >= ONE_HEAD_FROM)
+        if not alone.any():
+            return None
         heads = np.flatnonzero(alone).tolist()
-        top = max(heads, key=lambda head: float(z_h[head]))
+        top = max(heads, key=lambda head: float(from_level[0, head]))
         line = (
             f", {self._at(heads)}: the spread of its scores changed at once: "
-            f"{math.exp(off_h[top]):.3g} x, {z_h[top]:.0f} times the noise of {WINDOW} steps."
-            f"{self._loss_too(now.loss)} Compare its weights and inputs with step {now.step - 1}."
+            f"{math.exp(off[0, top]):.3g} x, {from_level[0, top]:.0f} {noise}."
+            f"{after.format('its weights and inputs')}"
         )
-        self._found("shift", now.step, heads, line, float(z_h[top]))
+        return Found(heads, line, float(from_level[0, top]))
 
     def _loss_too(self, loss: float | None) -> str:
         if loss is None or not self._losses.full:
@@ -336,60 +332,35 @@ class Rules:
             return f" The loss jumped too, from {usual:.3g} to {loss:.3g}."
         return " The loss does not show it."
 
-    def _settings(self, now: StepNumbers) -> None:
+    def _changed_settings(self, now: StepNumbers) -> Found | None:
         """How the kernels are called: causal, scale, softcap, dtype, kind of mask."""
         changes: dict[tuple[str, object, object], list[int]] = {}
         for place, found in now.settings.items():
             known = self.settings.setdefault(place, sorted(found, key=str))
             for setting in found - set(known):
-                if self._learning and setting.scale not in {x.scale for x in known}:
-                    known.append(setting)  # a scale that varies from batch to batch
-                    continue
-                differences = setting.differs(known)
+                # While it is learnt, a scale may vary from batch to batch.
+                varies = self._learning and setting.scale not in {x.scale for x in known}
+                differences = {} if varies else setting.differs(known)
                 for name, (before, after) in differences.items():
                     changes.setdefault((name, before, after), []).append(place)
                 if not differences:
                     known.append(setting)
         self._learning = self._learning and self._steps < WINDOW
         if not changes:
-            if now.settings:
-                self._over("settings", now.step)
-            return
-        parts = [
-            f"{name} was {before} in {len(places)} of {len(self.layers)} layers, is {after}"
-            for (name, before, after), places in changes.items()
-        ]
-        heads = {
-            head for places in changes.values() for place in places
-            for head in range(self._of_layer[place].start, self._of_layer[place].stop)
-        }  # fmt: skip
-        line = (
-            f": the settings of attention changed: {'; '.join(parts)} ({self._at(sorted(heads))})."
+            return None
+        places = sorted({x for own in changes.values() for x in own})
+        heads = [head for x in places for head in range(*self._of_layer[x].indices(10**9))]
+        listed = "; ".join(
+            f"{name} was {before} in {len(own)} of {len(self.layers)} layers, is {after}"
+            for (name, before, after), own in changes.items()
         )
-        self._found("settings", now.step, sorted(heads), line)
+        return Found(heads, f": the settings of attention changed: {listed} ({self._at(heads)}).")
 
-    def _optimizer(self, now: StepNumbers) -> None:
-        """The learning rate, the optimizer's own count of steps, the size of its update."""
-        self._rate(now)
-        count, before = now.optimizer_step, self._optimizer_step
-        if count is not None:
-            if before is not None and count < before:
-                line = (
-                    f": the optimizer's count of steps went back from {before:g} to {count:g}: "
-                    "it has lost its averages. Was its state loaded?"
-                )
-                self._found("optimizer/state", now.step, (), line, count)
-            else:
-                self._over("optimizer/state", now.step)
-            self._optimizer_step = count
-        if now.update is not None and np.isfinite(now.update) and now.update > 0:
-            self._update(now, math.log(now.update))
-
-    def _rate(self, now: StepNumbers) -> None:
+    def _rate(self, rates: tuple[float, ...]) -> Found | None:
         """A learning rate far above all before; one that has only grown so far is warmed up."""
-        rates, past = now.rates, self._rates
+        past = self._rates
         if not rates:
-            return
+            return UNKNOWN
         if past:
             grown = _largest_ratio(rates, past[-1])
             still = self._warming and (grown > 1 or max(past[-1]) == 0)
@@ -399,38 +370,47 @@ class Rules:
                 self._top_rates = tuple(map(max, zip(old, top, strict=False)))
             self._warming = still
         times = _largest_ratio(rates, past[-1] if self._warming and past else self._top_rates)
-        if times > RATE:
-            line = (
-                f": the learning rate is {max(rates):.3g}, {times:.1f} x "
-                f"{'that of the' if self._warming else f'the largest until {RATE_STEPS}'} "
-                f"{'step before' if self._warming else 'steps ago'}. If the schedule does not say "
-                "so, look at it."
-            )
-            self._found("optimizer/rate", now.step, (), line, times)
-        else:
-            self._over("optimizer/rate", now.step)
         past.append(rates)
+        before = (
+            "that of the step before" if self._warming
+            else f"the largest until {RATE_STEPS} steps ago"
+        )  # fmt: skip
+        return None if times <= RATE else Found((), (
+            f": the learning rate is {max(rates):.3g}, {times:.1f} x {before}. If the schedule "
+            "does not say so, look at it."
+        ), times)  # fmt: skip
 
-    def _update(self, now: StepNumbers, size: float) -> None:
-        usual = self._updates
+    def _count(self, steps: float | None) -> Found | None:
+        """The optimizer's own count of steps goes back."""
+        if steps is None:
+            return UNKNOWN
+        before, self._optimizer_step = self._optimizer_step, steps
+        return None if before is None or steps >= before else Found((), (
+            f": the optimizer's count of steps went back from {before:g} to {steps:g}: it has lost "
+            "its averages. Was its state loaded?"
+        ), steps)  # fmt: skip
+
+    def _update(self, update: float | None) -> Found | None:
+        """The size of the optimizer's update, beside that of the last steps."""
+        if update is None or not 0 < update < np.inf:
+            return UNKNOWN
+        usual, found = self._updates, None
         if usual.full and self._steps >= UPDATE_FROM:
-            grown, noise = size - float(usual.median[0]), float(usual.noise[0])
-            if grown > UPDATE and grown > UPDATE_NOISE * (noise + UPDATE_FLOOR):
-                rate = len(set([*self._rates][-2:])) == 1
-                line = (
+            grown = math.log(update) - float(usual.median[0])
+            if grown > max(UPDATE, UPDATE_NOISE * (float(usual.noise[0]) + UPDATE_FLOOR)):
+                same = len(set([*self._rates][-2:])) == 1
+                found = Found((), (
                     f": the optimizer's update is {math.exp(grown):.1f} x that of the "
-                    f"{UPDATE_WINDOW} steps before"
-                    f"{'; learning rate unchanged' if rate else ''}. Look at the data and the "
-                    "gradients of this step, and whether the optimizer's state was loaded."
-                )
-                self._found("optimizer/update", now.step, (), line, math.exp(grown))
-            else:
-                self._over("optimizer/update", now.step)
-        usual.push(np.array([size]))
+                    f"{UPDATE_WINDOW} steps before{'; learning rate unchanged' if same else ''}. "
+                    "Look at the data and the gradients of this step, and whether the optimizer's "
+                    "state was loaded."
+                ), math.exp(grown))  # fmt: skip
+        usual.push(np.array([math.log(update)]))
+        return found
 
     # Observed steps.
 
-    def _away(self, step: int, measures: dict[str, Array]) -> None:
+    def _away(self, step: int, measures: dict[str, Array]) -> Found | None:
         """Queries or keys of a head grow away from the median head's."""
         norms, score_h = np.log([measures["query_norm"], measures["key_norm"]]), measures["score"]
         past = self._observed
@@ -438,17 +418,16 @@ class Rules:
         while len(past) > 1 and step - past[1][0] >= AWAY_STEPS:
             past.popleft()
         then, norms_then, score_then_h = past[0]
-        if not AWAY_STEPS <= step - then <= 2 * AWAY_STEPS or self._steps < ONE_HEAD_FROM:
-            return
         grown = norms - norms_then
+        if not AWAY_STEPS <= step - then <= 2 * AWAY_STEPS or self._steps < ONE_HEAD_FROM:
+            return UNKNOWN
         if not np.isfinite(grown).any():
-            return  # attention by hand hides its queries and keys
+            return UNKNOWN  # attention by hand hides its queries and keys
         usual = np.nanmedian(grown, axis=1, keepdims=True)
         beyond = grown - usual
         heads = np.flatnonzero((beyond > AWAY).any(axis=0)).tolist()
         if not heads:
-            self._over("away", step)
-            return
+            return None
         which, top = np.unravel_index(int(np.nanargmax(beyond)), beyond.shape)
         line = (
             f", {self._at(heads)}: its {('queries', 'keys')[which]} grew "
@@ -457,7 +436,7 @@ class Rules:
             f"{self._forecast(float(score_h[top]), float(score_then_h[top]), step - then)}. Look "
             f"at the weights of {('q_proj', 'k_proj')[which]}; QK-clip would hold it."
         )
-        self._found("away", step, heads, line, math.exp(float(beyond[which, top])))
+        return Found(heads, line, math.exp(float(beyond[which, top])))
 
     def _forecast(self, score: float, before: float, steps: int) -> str:
         """When the threshold is reached if the log of the score goes on growing as it did."""
@@ -467,39 +446,32 @@ class Rules:
         left = math.log(limit / score) / math.log(score / before) * steps
         return f", at this rate {limit:g} in about {left:.0f} steps" if left < 5 * steps else ""
 
-    def _collapsed(self, step: int, share_h: Array) -> None:
+    def _collapsed(self, step: int, share_h: Array) -> Found | None:
         """The median head looks at one key."""
         if np.isnan(share_h).all():
-            return
-        median = float(np.nanmedian(share_h))
-        if median < COLLAPSED and self._best_share > COLLAPSED_FROM:
-            heads = np.flatnonzero(share_h < COLLAPSED).tolist()
-            line = (
-                f": attention has collapsed: the median head's entropy is {median:.1%} of its "
-                f"maximum, was {self._best_share:.0%} at step {self._best_step} ({len(heads)} of "
-                f"{len(share_h)} heads below {COLLAPSED:.0%}). The learning rate is too high or "
-                f"its warm-up too short; go back before step {self._healthy.get('collapse', 0)}."
-            )
-            self._found("collapse", step, heads, line, median)
-        elif median >= COLLAPSED:
-            self._over("collapse", step)
-        if median > self._best_share:
+            return UNKNOWN
+        median, best, at = float(np.nanmedian(share_h)), self._best_share, self._best_step
+        if median > best:
             self._best_share, self._best_step = median, step
+        if median >= COLLAPSED:
+            return None
+        heads = np.flatnonzero(share_h < COLLAPSED).tolist()
+        return UNKNOWN if best <= COLLAPSED_FROM else Found(heads, (
+            f": attention has collapsed: the median head's entropy is {median:.1%} of its maximum, "
+            f"was {best:.0%} at step {at} ({len(heads)} of {len(share_h)} heads below "
+            f"{COLLAPSED:.0%}). The learning rate is too high or its warm-up too short; go back "
+            f"before step {self._healthy.get('collapse', 0)}."
+        ), median)  # fmt: skip
 
-    def _silent(self, step: int, norm_h: Array) -> None:
-        """Heads that write nothing beside the others of their layer."""
-        for place, own in enumerate(self._of_layer):
-            norms, key = norm_h[own], f"silent/{place}"
-            usual = np.nanmedian(norms) if np.isfinite(norms).any() else np.nan
-            heads = (own.start + np.flatnonzero(norms <= SILENT * usual)).tolist()
-            if not heads:
-                self._over(key, step)
-                continue
-            since = self._healthy.get(key)
-            when = "" if since is None else f" since step {since}"
-            they = "they write" if len(heads) > 1 else "it writes"
-            line = f", {self._at(heads)}: {they} nothing{when}. Were weights loaded whole?"
-            self._found(key, step, heads, line, float(norm_h[heads[0]]))
+    def _silent(self, own: slice, norm_h: Array, since: int | None) -> Found | None:
+        """Heads of a layer that write nothing beside the others of it."""
+        norms = norm_h[own]
+        usual = np.nanmedian(norms) if np.isfinite(norms).any() else np.nan
+        heads = (own.start + np.flatnonzero(norms <= SILENT * usual)).tolist()
+        when = "" if since is None else f" since step {since}"
+        they = "they write" if len(heads) > 1 else "it writes"
+        line = f", {self._at(heads)}: {they} nothing{when}. Were weights loaded whole?"
+        return Found(heads, line, float(norm_h[heads[0]])) if heads else None
 
 
 def _largest_ratio(numbers: Sequence[float], others: Sequence[float]) -> float:

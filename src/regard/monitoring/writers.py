@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
 from regard.arguments import named_arguments
 from regard.errors import ArgumentError
 from regard.monitoring.events import Event
-from regard.monitoring.folder import About, FolderWriter, measure_table
+from regard.monitoring.folder import About, FolderWriter
 from regard.typing import Array
 
 
@@ -63,8 +63,8 @@ EXTREMES: dict[str, Callable[[Array], Any]] = {
 }  # fmt: skip
 
 
-class Writer(Protocol):
-    """A place that takes observations; ``step`` comes for every step, with each layer's bound."""
+class Writer:
+    """A place that takes what a training brings; one overrides what it has a place for."""
 
     def begin(self, about: About) -> None:
         """What the numbers are about, before the first."""
@@ -74,6 +74,9 @@ class Writer(Protocol):
 
     def step(self, step: int, loss: float | None, bounds: Array) -> None:
         """A step's loss and the largest log-sum-exp of each layer."""
+
+    def settings(self, step: int, layers: list[Any]) -> None:
+        """How the attention of each layer is called, when that is first known and when it ends."""
 
     def alert(self, alert: Event) -> None:
         """An event that began."""
@@ -85,29 +88,7 @@ class Writer(Protocol):
         """Nothing follows."""
 
 
-class NoWriter:
-    """A writer that writes nothing; others override what they have a place for."""
-
-    def begin(self, about: About) -> None:
-        """Nothing to write."""
-
-    def observed(self, health: Health) -> None:
-        """Nothing to write."""
-
-    def step(self, step: int, loss: float | None, bounds: Array) -> None:
-        """Nothing to write."""
-
-    def alert(self, alert: Event) -> None:
-        """Nothing to write."""
-
-    def changed(self, alert: Event) -> None:
-        """Nothing to write."""
-
-    def close(self) -> None:
-        """Nothing to close."""
-
-
-class ToFolder(NoWriter):
+class ToFolder(Writer):
     """Appends to a folder, which ``regard monitor`` and ``regard open`` read."""
 
     def __init__(self, folder: FolderWriter) -> None:
@@ -120,7 +101,7 @@ class ToFolder(NoWriter):
             self.folder.written("resumed")
 
     def observed(self, health: Health) -> None:
-        table = measure_table(health.measures, health.about.measures)
+        table = np.stack([health[name] for name in health.about.measures])
         self.folder.observed(health.step, table)
 
     def step(self, step: int, loss: float | None, bounds: Array) -> None:
@@ -132,11 +113,14 @@ class ToFolder(NoWriter):
 
     changed = alert
 
+    def settings(self, step: int, layers: list[Any]) -> None:
+        self.folder.event("settings", step, layers=layers)
+
     def close(self) -> None:
         self.folder.close()
 
 
-class ToTensorBoard(NoWriter):
+class ToTensorBoard(Writer):
     """A SummaryWriter: scalars of each layer, an image of layers x heads for each measure."""
 
     def __init__(self, writer: Any) -> None:
@@ -161,7 +145,7 @@ class ToTensorBoard(NoWriter):
 WANDB_STEP = "attention/step"
 
 
-class ToWandb(NoWriter):
+class ToWandb(Writer):
     """A run of W&B, which counts every ``run.log`` as a step: these have a step of their own."""
 
     def __init__(self, run: Any) -> None:
@@ -178,7 +162,7 @@ class ToWandb(NoWriter):
         self.run.alert(title=f"attention: {alert.rule}", text=str(alert))
 
 
-class ToMlflow(NoWriter):
+class ToMlflow(Writer):
     """The module mlflow: ``mlflow.log_metrics({name: number}, step=...)`` of the active run."""
 
     def __init__(self, mlflow: Any) -> None:
@@ -189,16 +173,6 @@ class ToMlflow(NoWriter):
 
     def alert(self, alert: Event) -> None:
         self.mlflow.set_tag(f"attention.{alert.rule}", str(alert))
-
-
-class ToFunction(NoWriter):
-    """A function of one observation."""
-
-    def __init__(self, function: Callable[[Health], Any]) -> None:
-        self.function = function
-
-    def observed(self, health: Health) -> None:
-        self.function(health)
 
 
 def writer_to(to: Any) -> Writer:
@@ -212,7 +186,9 @@ def writer_to(to: Any) -> Writer:
     if hasattr(to, "log") and hasattr(to, "alert"):
         return ToWandb(to)
     if callable(to):
-        return ToFunction(to)
+        writer = Writer()
+        writer.observed = to  # type: ignore[method-assign]
+        return writer
     raise ArgumentError(
         "to must be a folder, a SummaryWriter, a run of W&B, the module mlflow, or a function of "
         f"an observation, got {to!r:.200}."
