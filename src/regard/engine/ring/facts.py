@@ -15,10 +15,9 @@ from numpy.typing import NDArray
 from regard.engine.call import Cost, Requested
 from regard.engine.observation import ArrayFacts, Head, Observation
 from regard.engine.profile import Profile, bands_between
-from regard.engine.ring.gpu_passes import device_column_pass, device_row_pass
+from regard.engine.ring.gpu_passes import DeviceColumns, device_row_pass, natural_total
 from regard.engine.ring.passes import (
     RankColumns,
-    column_pass,
     fits_gathered,
     gathered_pass,
     row_pass,
@@ -151,17 +150,21 @@ def build_rank_observation(
 ) -> RankObservation:
     """One pass for facts of queries and, where requested, one more for facts of keys."""
     problem, profile = rank_slice.problem, None
-    columns = None
+    columns: RankColumns | None = None
     if isinstance(rank_slice, DeviceRankSlice):
         rows = device_row_pass(rank_slice, requested, transport)
         if requested.column_facts:
-            columns = device_column_pass(rank_slice, requested, rows["log2_total"], transport)
+            columns = DeviceColumns(rank_slice, requested)
+            total_hq = natural_total(rank_slice, rows["log2_total"])
+            columns.pass_queries(transport, [problem.query_hqd, total_hq])
     elif fits_gathered(rank_slice, requested):
         rows, columns = gathered_pass(rank_slice, requested, transport)
     else:
         rows = row_pass(rank_slice, requested, transport)
         if requested.column_facts:
-            columns = column_pass(rank_slice, requested, rows, transport)
+            columns = RankColumns(rank_slice, requested)
+            arrays = [problem.query_hqd, rows["shift"], rows["inverse"]]
+            columns.pass_queries(transport, arrays)
     log2_total_hq, output = rows.pop("log2_total"), rows.get("output")
     logsumexp_hq = log2_total_hq * math.log(2)
     if not isinstance(rank_slice, DeviceRankSlice):

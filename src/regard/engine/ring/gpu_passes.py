@@ -17,7 +17,7 @@ from regard.engine.gpu.dispatch import compute_facts
 from regard.engine.gpu.launch import FactTensors, sum_blocks
 from regard.engine.ring.layout import Chunk
 from regard.engine.ring.passes import RankColumns
-from regard.engine.ring.rank_slice import DeviceRankSlice
+from regard.engine.ring.rank_slice import DeviceRankSlice, RankSlice
 from regard.engine.ring.transport import Transport, ring_pass
 from regard.engine.tensors import Tensor, as_array
 from regard.engine.tiles.columns import cut
@@ -108,56 +108,46 @@ def _no_rows(call: Any, requested: Requested) -> DeviceRows:
     return DeviceRows(call, Chunk(slice(0, 0), slice(0, 0)), requested)
 
 
-def device_column_pass(
-    rank_slice: DeviceRankSlice, requested: Requested, log2_total_hq: Array, transport: Transport
-) -> RankColumns:
-    """As column_pass; sums are copied to the host at every step."""
+def natural_total(rank_slice: RankSlice, log2_total_hq: Array) -> Tensor:
+    """A natural log-sum-exp on the device, from one in base 2."""
     call: Any = rank_slice.problem
-    columns = RankColumns(rank_slice, requested)
-    total_hq = torch.as_tensor(log2_total_hq / LOG2_E, device=call.device)
-
-    def visit(source: int, tensors: list[Any]) -> None:
-        query_hqd, visiting_hq = (tensor.to(call.device) for tensor in tensors)
-        sums = [
-            _add_chunk(columns, *chunks, query_hqd, visiting_hq)
-            for chunks in rank_slice.visible_chunks(source, rank_slice.rank)
-        ]
-        if columns.distances is not None:
-            columns.distances.exchange(transport, source, sums)
-
-    ring_pass(rank_slice, transport, [call.query_hqd, total_hq], rank_slice.queries, visit)
-    if columns.distances is not None:
-        columns.distances.finish(transport)
-    return columns
+    return torch.as_tensor(log2_total_hq / LOG2_E, device=call.device)
 
 
-def _add_chunk(
-    columns: RankColumns, rows: Chunk, key_chunk: Chunk, query_hqd: Tensor, total_hq: Tensor
-) -> Array | None:
-    """Add one chunk of queries for one chunk of keys, cut at the edges of the map's blocks."""
-    rank_slice: Any = columns.rank_slice
-    call, requested = rank_slice.problem, columns.requested
-    row_edges, blocks = cut(columns.edges[0], rows.sequence)
-    column_edges, column_blocks = cut(columns.edges[1], key_chunk.sequence)
-    if columns.map_hrc is None:
-        row_edges, blocks = np.array([0, rows.local.stop - rows.local.start]), slice(0, 1)
-    step_request = Requested(output=False, received=True, profile=requested.profile)
-    queries = rows.local.stop - rows.local.start
-    span = queries + key_chunk.local.stop - key_chunk.local.start - 1
-    distance_hn = np.zeros((call.heads, span)) if requested.profile else None
-    for block, (start, stop) in zip(
-        range(blocks.start, blocks.stop), pairwise(row_edges), strict=True
-    ):
-        some = Chunk(*(slice(x.start + start, x.start + stop) for x in (rows.local, rows.sequence)))
-        part = rank_slice.part(some, key_chunk, query_hqd, call.key_gkd, rank_slice.empty_value())
-        facts, _ = compute_facts(part, step_request, total_hq[:, some.local])
-        received_hk: Any = facts.received_hk
-        columns.received_hk[:, key_chunk.local] += as_array(received_hk).astype(np.float64)
-        if columns.map_hrc is not None:
-            row_hc = sum_blocks(received_hk[:, None].double(), column_edges)[:, 0]
-            columns.map_hrc[:, block, column_blocks] += as_array(row_hc)
-        if distance_hn is not None:
-            weight_hn = as_array(facts.distance_hn).astype(np.float64)
-            first = queries - int(stop)
-            distance_hn[:, first : first + weight_hn.shape[1]] += weight_hn
-    return distance_hn
+class DeviceColumns(RankColumns):
+    """As RankColumns, of a DeviceRankSlice; sums are copied to the host at every step."""
+
+    def arrived(self, array: Any) -> Any:
+        call: Any = self.rank_slice.problem
+        return array.to(call.device)
+
+    def add(self, rows: Chunk, columns: Chunk, *arrays: Any) -> Array | None:
+        """Add one chunk of queries for one chunk of keys, cut at the edges of the map's blocks."""
+        rank_slice: Any = self.rank_slice
+        call, requested = rank_slice.problem, self.requested
+        query_hqd, total_hq = arrays
+        row_edges, blocks = cut(self.edges[0], rows.sequence)
+        column_edges, column_blocks = cut(self.edges[1], columns.sequence)
+        queries = rows.local.stop - rows.local.start
+        if self.map_hrc is None:
+            row_edges, blocks = np.array([0, queries]), slice(0, 1)
+        step_request = Requested(output=False, received=True, profile=requested.profile)
+        span = queries + columns.local.stop - columns.local.start - 1
+        distance_hn = np.zeros((call.heads, span)) if requested.profile else None
+        for block, (start, stop) in zip(
+            range(blocks.start, blocks.stop), pairwise(row_edges), strict=True
+        ):
+            both = rows.local, rows.sequence
+            some = Chunk(*(slice(x.start + start, x.start + stop) for x in both))
+            part = rank_slice.part(some, columns, query_hqd, call.key_gkd, rank_slice.empty_value())
+            facts, _ = compute_facts(part, step_request, total_hq[:, some.local])
+            received_hk: Any = facts.received_hk
+            self.received_hk[:, columns.local] += as_array(received_hk).astype(np.float64)
+            if self.map_hrc is not None:
+                row_hc = sum_blocks(received_hk[:, None].double(), column_edges)[:, 0]
+                self.map_hrc[:, block, column_blocks] += as_array(row_hc)
+            if distance_hn is not None:
+                weight_hn = as_array(facts.distance_hn).astype(np.float64)
+                first = queries - int(stop)
+                distance_hn[:, first : first + weight_hn.shape[1]] += weight_hn
+        return distance_hn

@@ -5,6 +5,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -187,26 +188,6 @@ def _write_rows(facts: dict[str, Array], target: tuple[slice, slice], rows: Rows
         facts["top_keys"][target] = rows.best.columns_hqn
 
 
-def column_pass(
-    rank_slice: RankSlice, requested: Requested, rows: dict[str, Array], transport: Transport
-) -> RankColumns:
-    """Facts of this rank's keys, and its part of the map and of the distances."""
-    columns = RankColumns(rank_slice, requested)
-    distances = columns.distances
-
-    def visit(source: int, arrays: list[Array]) -> None:
-        pairs = rank_slice.visible_chunks(source, rank_slice.rank)
-        sums = [columns.add(*chunks, *arrays) for chunks in pairs]
-        if distances is not None:
-            distances.exchange(transport, source, sums)
-
-    arrays = [rank_slice.problem.query_hqd, rows["shift"], rows["inverse"]]
-    ring_pass(rank_slice, transport, arrays, rank_slice.queries, visit)
-    if distances is not None:
-        distances.finish(transport)
-    return columns
-
-
 @dataclass
 class RankColumns:
     """Sums over all queries for this rank's keys, in float64.
@@ -237,10 +218,28 @@ class RankColumns:
             blocks(self.rank_slice.keys.tokens, self.requested.map),
         )
 
-    def add(
-        self, rows: Chunk, columns: Chunk, query_hqd: Array, shift_hq: Array, inverse_hq: Array
-    ) -> Array | None:
+    def pass_queries(self, transport: Transport, arrays: list[Any]) -> None:
+        """Send all ranks' arrays of queries around the ring, and add each to these keys' sums."""
+        rank_slice, distances = self.rank_slice, self.distances
+
+        def visit(source: int, arrays: list[Any]) -> None:
+            here = [self.arrived(x) for x in arrays]
+            pairs = rank_slice.visible_chunks(source, rank_slice.rank)
+            sums = [self.add(*chunks, *here) for chunks in pairs]
+            if distances is not None:
+                distances.exchange(transport, source, sums)
+
+        ring_pass(rank_slice, transport, arrays, rank_slice.queries, visit)
+        if distances is not None:
+            distances.finish(transport)
+
+    def arrived(self, array: Any) -> Any:
+        """An array of another rank, where this one computes with it."""
+        return array
+
+    def add(self, rows: Chunk, columns: Chunk, *arrays: Any) -> Array | None:
         """Add one chunk of queries for one chunk of keys; returns the weight at each distance."""
+        query_hqd, shift_hq, inverse_hq = arrays
         rank_slice, requested = self.rank_slice, self.requested
         key_gkd, value_gk0 = rank_slice.problem.key_gkd, rank_slice.empty_value()
         part = rank_slice.subproblem(rows, columns, query_hqd, key_gkd, value_gk0)
