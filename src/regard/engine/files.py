@@ -246,10 +246,8 @@ def load(path: str | Path, *, verify: bool = True) -> Observation:
 
     Parameters
     ----------
-    path : str or Path
-        The file.
-    verify : bool
-        Whether to compare each array with its checksum.
+    path : the file.
+    verify : whether to compare each array with its checksum.
     """
     header, arrays = read_file(Path(path), verify=verify)
     with file_errors(path):
@@ -268,9 +266,11 @@ def file_errors(path: str | Path) -> Iterator[None]:
         if isinstance(error, KeyError):
             reason = f"its header has no {error}"
         raise FileError(
-            f"{path} is not a complete .regard file: {reason.rstrip('.')}. It may be damaged or of "
-            "another kind; make it again with seen.save(...)."
+            f"{path} is not a complete .regard file: {reason.rstrip('.')}. It may be cut short or "
+            "of another kind; make it again with seen.save(...)."
         ) from None
+    except OSError as error:
+        raise FileError(f"{path} cannot be read: {error.strerror}.") from None
 
 
 def observation_from_arrays(
@@ -399,13 +399,6 @@ def checksum(array: Array) -> int:
     return zlib.crc32(np.asarray(array, order="C").reshape(-1).view(np.uint8).data)
 
 
-def _incomplete(path: Path, error: Exception) -> FileError:
-    return FileError(
-        f"{path} is not a complete .regard file: {error}. It may be cut short or of another kind; "
-        "make it again with seen.save(...)."
-    )
-
-
 def check_header(header: Any, path: Path, kind: str = FORMAT, version: int = VERSION) -> None:
     """Raise unless the header is of this kind of file and of a version that can be read."""
     if not isinstance(header, dict) or header.get("format") != kind:
@@ -455,7 +448,7 @@ def mapped_arrays(path: Path) -> tuple[Any, dict[str, Array]]:
     """The header of a file, and its arrays, which are read as they are indexed."""
     if not path.is_file():
         raise FileError(f"No such file: {path}")
-    try:
+    with file_errors(path):
         reader, end = FileReader(path), path.stat().st_size
         with path.open("rb") as file:
             size = int.from_bytes(file.read(8), "little")
@@ -468,12 +461,6 @@ def mapped_arrays(path: Path) -> tuple[Any, dict[str, Array]]:
         if 8 + size + sum(array.nbytes for array in arrays.values()) != end:
             raise ValueError(f"it has {end:,} bytes, other than its header says")
         return about, arrays
-    except FileError:
-        raise
-    except HEADER_ERRORS as error:
-        raise _incomplete(path, error) from None
-    except OSError as error:
-        raise FileError(f"{path} cannot be read: {error.strerror}.") from None
 
 
 def _array(reader: FileReader, base: int, end: int, entry: dict[str, Any]) -> Array:

@@ -41,23 +41,20 @@ class Top(NamedTuple):
 class FactsLike(Mapping[str, Array]):
     """Facts of an observation under their names, each a NumPy array once it is read."""
 
-    @property
-    @abstractmethod
-    def on_device(self) -> bool:
-        """Whether the facts were computed on a device and are copied when they are read."""
+    on_device = False  # whether they were computed on a device, and are copied when they are read
 
     @property
-    @abstractmethod
     def device_bytes(self) -> int:
         """Bytes still on the device."""
+        return 0
 
-    @abstractmethod
     def fact_shape(self, name: str) -> tuple[int, ...]:
         """The shape of a fact, known without a copy."""
+        return self[name].shape
 
-    @abstractmethod
     def tensor(self, name: str) -> Any:
         """A fact where it lies: a tensor of the device until it is read, else an array."""
+        return self[name]
 
     @abstractmethod
     def without(self, name: str) -> FactsLike:
@@ -66,20 +63,6 @@ class FactsLike(Mapping[str, Array]):
 
 class ArrayFacts(dict[str, Array], FactsLike):
     """Facts on the host: a dict of NumPy arrays."""
-
-    @property
-    def on_device(self) -> bool:
-        return False
-
-    @property
-    def device_bytes(self) -> int:
-        return 0
-
-    def fact_shape(self, name: str) -> tuple[int, ...]:
-        return self[name].shape
-
-    def tensor(self, name: str) -> Array:
-        return self[name]
 
     def without(self, name: str) -> ArrayFacts:
         return ArrayFacts({other: array for other, array in self.items() if other != name})
@@ -216,18 +199,12 @@ class Observation(NotebookDisplay):
 
         Parameters
         ----------
-        head : int or tuple
-            Index of the head, by default the first.
-        kind : str
-            'heatmap', 'lines' or 'card'.
-        title, words :
-            Title, and names of the tokens, in place of those known.
-        between : ((start, stop), (start, stop))
-            Show every weight that one span of tokens gives to another: ((0, 8), (8, 20)).
-        chosen :
-            Rows that stand out.
-        threshold : float
-            Smallest weight that is drawn as a line.
+        head : index of the head, by default the first.
+        kind : 'heatmap', 'lines' or 'card'.
+        title, words : title, and names of the tokens, in place of those known.
+        between : show every weight that one span of tokens gives to another: ((0, 8), (8, 20)).
+        chosen : rows that stand out.
+        threshold : smallest weight that is drawn as a line.
         """
         options: dict[str, Any] = {"kind": kind, "words": words, "between": between}
         options |= {"threshold": threshold, "chosen": tuple(chosen)}
@@ -273,7 +250,6 @@ class Observation(NotebookDisplay):
         return self.facts.device_bytes + profile
 
     def __str__(self) -> str:
-
         return summary(self)
 
     def _fact(self, name: str, how: str) -> Array:

@@ -58,10 +58,8 @@ def sum_by_band(lowest: int, weight_xn: Array) -> NDArray[np.float64]:
 
     Parameters
     ----------
-    lowest : int
-        The distance that entry 0 of the last axis belongs to.
-    weight_xn : ndarray
-        Any leading axes; sums are made in its own dtype.
+    lowest : the distance that entry 0 of the last axis belongs to.
+    weight_xn : any leading axes; sums are made in its own dtype.
 
     Examples
     --------

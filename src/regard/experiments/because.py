@@ -184,11 +184,9 @@ class ScoreDecomposition(TextDisplay):
 
         Parameters
         ----------
-        term : int or ScoreTerm, optional
-            A term, or its number in ``terms``, the largest being 0; by default the largest that can
+        term : one of ``terms``, or its number, the largest being 0; by default the largest that can
             be opened.
-        side : str, optional
-            'query' or 'key': the component to open; the query's where it can be opened.
+        side : 'query' or 'key': the component to open; the query's where it can be opened.
         """
         if self.open_component is None:
             raise ArgumentError(

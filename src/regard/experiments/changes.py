@@ -354,13 +354,10 @@ class Changeable(Generic[Result]):
 
         Parameters
         ----------
-        *words : str, int or (int, int)
-            Words of the text that keys come from.
-        layer, head : int or sequence of int, optional
-            All where not given.
-        part : str, optional
-            'encoder', 'decoder' or 'cross'. In a model with an encoder and a decoder the default is
-            the encoder and cross-attention.
+        *words : words of the text that keys come from.
+        layer, head : numbers from 0, one or several; all where not given.
+        part : 'encoder', 'decoder' or 'cross'. In a model with an encoder and a decoder the default
+            is the encoder and cross-attention.
         """
         if not words:
             raise ArgumentError("knock_out needs at least one word, got none.")
@@ -382,15 +379,11 @@ class Changeable(Generic[Result]):
 
         Parameters
         ----------
-        word, to : str, int or (int, int)
-            The word that looks and the one to be looked at.
-        layer, head : int or sequence of int, optional
-            All where not given.
-        part : str, optional
-            'encoder', 'decoder' or 'cross'. In the decoder of the shipped model a word means the
+        word, to : the word that looks and the one to be looked at.
+        layer, head : numbers from 0, one or several; all where not given.
+        part : 'encoder', 'decoder' or 'cross'. In the decoder of the shipped model a word means the
             position that it has in the translation before the change.
-        weight : float
-            The weight on ``to``, from 0 to 1; the other weights of the row are scaled to the rest.
+        weight : that on ``to``, from 0 to 1; the other weights of the row are scaled to the rest.
         """
         run = self._changeable(regenerate)
         return run._add(Redirect(word, to, run._select(part, layer, head), weight))
@@ -409,14 +402,10 @@ class Changeable(Generic[Result]):
 
         Parameters
         ----------
-        layer, head : int or sequence of int, optional
-            All where not given.
-        part : str, optional
-            'encoder', 'decoder' or 'cross'.
-        to : str
-            'zero', or 'mean': the mean output of the head over all tokens of ``over``.
-        over : sequence of str, optional
-            Texts to take the mean over; a few dozen sentences of everyday English by default.
+        layer, head : numbers from 0, one or several; all where not given.
+        part : 'encoder', 'decoder' or 'cross'.
+        to : 'zero', or 'mean': the mean output of the head over all tokens of ``over``.
+        over : texts to take the mean over; a few dozen sentences of everyday English by default.
         """
         run = self._changeable(regenerate)
         heads = run._select(part, layer, head)
@@ -440,16 +429,12 @@ class Changeable(Generic[Result]):
 
         Parameters
         ----------
-        other : Reading, Seen or str
-            The other run; for the shipped model also a sentence. Texts with the same number of
-            tokens are patched position by position; in a watched model others are patched where
-            their tokens align. What ``generate`` adds is not patched.
-        layer, head : int or sequence of int, optional
-            All where not given.
-        part : str, optional
-            'encoder', 'decoder' or 'cross'.
-        word : str, int or (int, int), optional
-            A word of both texts: only its position is patched.
+        other : the other run, a Reading or a Seen; for the shipped model also a sentence. Texts
+            with the same number of tokens are patched position by position; in a watched model
+            others are patched where their tokens align. What ``generate`` adds is not patched.
+        layer, head : numbers from 0, one or several; all where not given.
+        part : 'encoder', 'decoder' or 'cross'.
+        word : a word of both texts: only its position is patched.
         """
         run = self._changeable(regenerate)
         heads = run._select(part, layer, head)

@@ -213,12 +213,9 @@ class Experiment(ChangeableText, NotebookDisplay):
 
         Parameters
         ----------
-        number : int
-            How many of each run.
-        sentence : int
-            Sentence of a batch, from 0.
-        position : int, optional
-            The token whose logits are read, from 0; the last one by default.
+        number : how many of each run.
+        sentence : sentence of a batch, from 0.
+        position : the token whose logits are read, from 0; the last one by default.
         """
         return likeliest_tokens(
             self.adapter, self.before, self.after, number, sentence=sentence, position=position

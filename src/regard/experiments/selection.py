@@ -58,13 +58,10 @@ class HeadSelection:
 
         Parameters
         ----------
-        parts : sequence of str, optional
-            Parts of the model.
-        layer, head : int or sequence of int, optional
-            Numbers from 0.
-        sizes : tuple of int, optional
-            Number of layers and of heads. Without them the upper limits are checked when the model
-            runs.
+        parts : parts of the model.
+        layer, head : numbers from 0.
+        sizes : number of layers and of heads. Without them the upper limits are checked when the
+            model runs.
         """
         limits = (None, None) if sizes is None else sizes
         return cls(

@@ -93,16 +93,10 @@ def head_measures(seen: Observation, tokens: ArrayLike | None = None) -> HeadMea
 
     Parameters
     ----------
-    seen : Observation
-        Observed with entropy and profile, holding its query and key. Leading axes are flattened,
+    seen : observed with entropy and profile, holding its query and key. Leading axes are flattened,
         so a batch must be of one text.
-    tokens : array_like, optional
-        The token of each key, numbers or texts; the queries are those from ``offset`` on. None
+    tokens : the token of each key, numbers or texts; the queries are those from ``offset`` on. None
         where queries are not among the keys (cross attention): no repeats are counted then.
-
-    Returns
-    -------
-    HeadMeasures
 
     Examples
     --------

@@ -238,17 +238,22 @@ MAX_HEAD_WIDTH = 256
 MAX_TOP = 16
 
 
-@cache
+@cache  # the search for a package takes as long as a short kernel
 def _reasons_against_triton() -> tuple[str, ...]:
-    """Cached, since the search for a package takes as long as a short kernel."""
     return tuple(reasons_against_triton())
+
+
+def reasons_against_device(device: torch.device) -> list[str]:
+    """Reasons why no kernel runs here, or not on this device."""
+    reasons = list(_reasons_against_triton())
+    if device.type != "cuda" and os.environ.get("TRITON_INTERPRET") != "1":
+        reasons.append(f"kernels need a CUDA device, but the tensors are on {device}")
+    return reasons
 
 
 def reasons_against_kernels(call: DeviceCall, requested: Requested) -> list[str]:
     """Reasons why this call goes to chunks in torch instead; empty where kernels serve."""
-    reasons = list(_reasons_against_triton())
-    if call.device.type != "cuda" and os.environ.get("TRITON_INTERPRET") != "1":
-        reasons.append(f"kernels need a CUDA device, but the tensors are on {call.device}")
+    reasons = reasons_against_device(call.device)
     if call.mask is not None or call.visibility.mask is not None:
         reasons.append("a mask is given; kernels know causal, offset, window and lengths")
     if call.query_hqd.dtype == torch.float64:

@@ -5,15 +5,14 @@ One pass over query and key where they lie, in any order of axes: nothing is cop
 
 from __future__ import annotations
 
-import os
-from functools import cache
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 
 from regard.engine.call import LOG2_E
-from regard.engine.gpu.launch import padded_width
-from regard.engine.tensors import Tensor, reasons_against_triton
+from regard.engine.gpu.call import MAX_HEAD_WIDTH, reasons_against_device
+from regard.engine.gpu.launch import padded_width, with_dense_rows
+from regard.engine.tensors import Tensor
 
 # Numbers of a head, in the order in which the kernel writes them.
 ROW_SUMS = (
@@ -22,7 +21,6 @@ ROW_SUMS = (
 )  # fmt: skip
 ROW_MAXIMA = ("score", "minus_entropy")
 PROGRAM_NUMBERS = 16  # SUMS of the kernel
-MAX_HEAD_WIDTH = 256
 KERNEL_DTYPES = (torch.float16, torch.bfloat16, torch.float32)
 
 
@@ -63,16 +61,9 @@ class Constants(NamedTuple):
     CAUSAL: bool
 
 
-@cache
-def _missing() -> tuple[str, ...]:
-    return tuple(reasons_against_triton())
-
-
 def reasons_against_health(query: Tensor, key: Tensor) -> list[str]:
     """Reasons why these kernels cannot serve tensors (b, h, q, d) and (b, h_kv, k, d)."""
-    reasons = list(_missing())
-    if query.device.type != "cuda" and os.environ.get("TRITON_INTERPRET") != "1":
-        reasons.append(f"kernels need a CUDA device, but the tensors are on {query.device}")
+    reasons = reasons_against_device(query.device)
     if query.dtype not in KERNEL_DTYPES or key.dtype != query.dtype:
         reasons.append(f"kernels read float16, bfloat16 and float32, got {query.dtype}")
     if not 1 <= query.shape[-1] <= MAX_HEAD_WIDTH:
@@ -80,49 +71,45 @@ def reasons_against_health(query: Tensor, key: Tensor) -> list[str]:
     return reasons
 
 
-def _dense(tensor: Tensor) -> Tensor:
-    return tensor if tensor.stride(-1) == 1 else tensor.contiguous()
+class _Call:
+    """Arguments that both kernels share; ``listed`` queries of a sentence and a head are read."""
 
-
-def _arguments(
-    query: Tensor,
-    key: Tensor,
-    total: Tensor,
-    mask: Tensor | None,
-    scale: float,
-    causal: bool,
-    listed: int,
-) -> tuple[Strides, Sizes, Constants, int]:
-    """Arguments that both kernels share, and the kind of mask: 0 none, 1 bool, 2 added."""
-    strides = Strides(
-        *query.stride()[:3], *key.stride()[:3], *total.stride(),
-        *((0, 0, 0, 0) if mask is None else mask.stride()),
-    )  # fmt: skip
-    heads, width = int(query.shape[1]), int(query.shape[-1])
-    sizes = Sizes(
-        heads, heads // int(key.shape[1]), int(query.shape[2]), int(key.shape[2]), listed,
-        scale * LOG2_E,
-    )  # fmt: skip
-    kind = 0 if mask is None else 1 if mask.dtype == torch.bool else 2
-    return strides, sizes, Constants(width, padded_width(width), causal), kind
+    def __init__(
+        self,
+        query: Tensor,
+        key: Tensor,
+        total: Tensor | None,
+        mask: Tensor | None,
+        scale: float,
+        causal: bool,
+        listed: int,
+    ) -> None:
+        self.query, self.key = (with_dense_rows(x.detach()) for x in (query, key))
+        (sentences, heads, queries, width), keys = self.query.shape, int(self.key.shape[2])
+        self.mask, self.kind = self.query, 0  # 0 none, 1 bool, 2 added
+        steps: Any = (0, 0, 0, 0)
+        if mask is not None:
+            self.kind = 1 if mask.dtype == torch.bool else 2
+            plain = mask.view(torch.uint8) if self.kind == 1 else mask
+            self.mask = plain.expand(sentences, heads, queries, keys)
+            steps = self.mask.stride()
+        steps_of_total = self.query[..., 0].stride() if total is None else total.stride()
+        self.strides = Strides(
+            *self.query.stride()[:3], *self.key.stride()[:3], *steps_of_total, *steps
+        )
+        group = heads // int(self.key.shape[1])
+        self.sizes = Sizes(heads, group, queries, keys, listed, scale * LOG2_E)
+        self.constants = Constants(width, padded_width(width), causal)
+        self.tile = _blocks(self.query)
+        self.grid = -(-listed // self.tile["BQ"]), sentences * heads
 
 
 def _blocks(query: Tensor) -> dict[str, int]:
     """Sizes of tiles that leave registers for two of them."""
-    narrow = query.element_size() > 2 or query.shape[-1] > 128
-    if narrow:
+    if query.element_size() > 2 or query.shape[-1] > 128:
         return {"BQ": 64, "BK": 64, "num_warps": 4}
     # The fastest of six on an H200 (benchmarks/results/monitor_h200.json).
     return {"BQ": 128, "BK": 64, "num_warps": 4, "num_stages": 3}
-
-
-def _expanded(mask: Tensor | None, query: Tensor, key: Tensor) -> Tensor | None:
-    shape = (*query.shape[:3], key.shape[2])
-    if mask is None:
-        return None
-    bytes_of_bool = mask.view(torch.uint8) if mask.dtype == torch.bool else mask
-    expanded: Tensor = bytes_of_bool.expand(shape)
-    return expanded
 
 
 def row_sums(
@@ -142,20 +129,17 @@ def row_sums(
     """
     from regard.engine.gpu.kernels.health import health_kernel
 
-    query, key = _dense(query.detach()), _dense(key.detach())
     listed = int(query.shape[2]) if rows is None else len(rows)
-    shaped = _expanded(mask, query, key)
-    strides, sizes, constants, kind = _arguments(query, key, total, shaped, scale, causal, listed)
-    kind = 1 if mask is not None and mask.dtype == torch.bool else kind
-    tile = _blocks(query)
-    programs, heads = -(-listed // tile["BQ"]), int(query.shape[0]) * sizes.heads
+    call = _Call(query, key, total, mask, scale, causal, listed)
+    programs, heads = call.grid
     sums = torch.empty((heads, programs, PROGRAM_NUMBERS), device=query.device)
     with _device(query):
-        health_kernel[(programs, heads)](
-            query, key, total, query if shaped is None else shaped, query if rows is None else rows,
-            sums, strides, sizes, constants, MASK=kind, SAMPLED=rows is not None, **tile,
+        health_kernel[call.grid](
+            call.query, call.key, total, call.mask, call.query if rows is None else rows, sums,
+            call.strides, call.sizes, call.constants, MASK=call.kind, SAMPLED=rows is not None,
+            **call.tile,
         )  # fmt: skip
-    parts = sums.view(query.shape[0], sizes.heads, programs, PROGRAM_NUMBERS).transpose(0, 1)
+    parts = sums.view(query.shape[0], call.sizes.heads, programs, PROGRAM_NUMBERS).transpose(0, 1)
     number = len(ROW_SUMS)
     added = parts[..., :number].sum(dim=(1, 2), dtype=torch.float64)
     return added, parts[..., number : number + len(ROW_MAXIMA)].amax(dim=(1, 2)).double()
@@ -178,18 +162,11 @@ def join_largest(
     """
     from regard.engine.gpu.kernels.health import largest_kernel
 
-    query, key = _dense(query.detach()), _dense(key.detach())
-    shaped = _expanded(mask, query, key)
-    total = query[..., 0]
-    listed = int(query.shape[2])
-    strides, sizes, constants, kind = _arguments(query, key, total, shaped, scale, causal, listed)
-    kind = 1 if mask is not None and mask.dtype == torch.bool else kind
-    tile = _blocks(query)
-    grid = (-(-listed // tile["BQ"]), int(query.shape[0]) * sizes.heads)
+    call = _Call(query, key, None, mask, scale, causal, int(query.shape[2]))
     with _device(query):
-        largest_kernel[grid](
-            query, key, query if shaped is None else shaped, bound, largest, strides, sizes,
-            threshold, constants, MASK=kind, **tile,
+        largest_kernel[call.grid](
+            call.query, call.key, call.mask, bound, largest, call.strides, call.sizes, threshold,
+            call.constants, MASK=call.kind, **call.tile,
         )  # fmt: skip
 
 

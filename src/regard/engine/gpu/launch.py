@@ -84,6 +84,11 @@ def padded_width(width: int) -> int:
     return max(16, 1 << (width - 1).bit_length())
 
 
+def with_dense_rows(tensor: Tensor) -> Tensor:
+    """The tensor, copied only if the numbers of a row are not neighbours: few rows are read."""
+    return tensor if tensor.stride(-1) == 1 else tensor.contiguous()
+
+
 def _limit(bound: int | None, offset: int) -> int:
     return UNBOUNDED if bound is None else max(-UNBOUNDED, min(UNBOUNDED, bound + offset))
 

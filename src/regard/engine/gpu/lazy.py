@@ -27,6 +27,8 @@ class LazyFacts(FactsLike):
     once the device has computed them. Tensors have one axis of heads instead of ``leading``.
     """
 
+    on_device = True
+
     def __init__(
         self,
         tensors: dict[str, Any],
@@ -52,10 +54,6 @@ class LazyFacts(FactsLike):
             return as_array(tensor)
         dtype = np.float64 if name == "logsumexp" else self._dtype
         return as_array(tensor).astype(dtype, copy=False)
-
-    @property
-    def on_device(self) -> bool:
-        return True
 
     @property
     def device_bytes(self) -> int:

@@ -48,6 +48,7 @@ from regard.engine.gpu.launch import (
     map_edges,
     padded_width,
     sum_blocks,
+    with_dense_rows,
 )
 from regard.engine.tensors import Tensor, send
 
@@ -343,7 +344,7 @@ def repeats_on_device(call: DeviceCall, total_hq: Tensor, tokens_k: NDArray[np.i
     if not listed:
         return torch.zeros((call.heads, 2, 3), dtype=torch.float64, device=call.device)
     common = CommonArguments(call)
-    query_hqd, key_gkd = (_with_dense_rows(tensor) for tensor in (call.query_hqd, call.key_gkd))
+    query_hqd, key_gkd = (with_dense_rows(tensor) for tensor in (call.query_hqd, call.key_gkd))
     strides = Strides(*query_hqd.stride()[:2], *key_gkd.stride()[:2])
     keys, warps = (32, 4) if common.is_16_bit else (16, 8)  # no registers spill with these
     blocks = triton.cdiv(listed, REPEAT_TILE_QUERIES)
@@ -354,11 +355,6 @@ def repeats_on_device(call: DeviceCall, total_hq: Tensor, tokens_k: NDArray[np.i
         visibility.offset, common.constants, BQ=REPEAT_TILE_QUERIES, BK=keys, num_warps=warps,
     )  # fmt: skip
     return partial_h23b.sum(dim=-1)
-
-
-def _with_dense_rows(tensor: Tensor) -> Tensor:
-    """The tensor, copied only if the numbers of a row are not neighbours: few rows are read."""
-    return tensor if tensor.stride(-1) == 1 else tensor.contiguous()
 
 
 @lru_cache(maxsize=4)
