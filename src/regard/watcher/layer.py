@@ -44,15 +44,16 @@ class LayerObservation(Observation):
     span_names: tuple[str, ...] = ()
     span_weights: NDArray[Any] | None = field(default=None, repr=False)
 
-    @property
-    def every_weight(self) -> bool:
-        """Whether the map's blocks are single tokens, so that it holds every weight."""
-        return "map" in self.facts and self.facts["map"].shape[-2:] == (self.queries, self.keys)
+    every_weight = Observation.map_is_weights
 
     def tile(self, rows: slice | int, columns: slice | int, head: Head = None) -> NDArray[Any]:
         """The exact weights of a rectangle, from query and key or from a map of single tokens."""
-        if self.parts or not self.every_weight:
-            self._need_weights("tile")
+        if self.parts or not self.map_is_weights:
+            if not self.parts:
+                raise NotAskedError(
+                    f"tile needs query and key of {self.name}, and they were not kept: "
+                    f"watch with keep=({self.name.split()[-1]},) or keep='all'."
+                )
             return super().tile(rows, columns, head)
         self._heads(head)  # says what is wrong with head
         one = head is not None and self.head_shape
@@ -70,9 +71,8 @@ class LayerObservation(Observation):
             return super().row(query, head)
         from regard.watcher.measures.links import only_position, word_tokens
 
-        if self.query_text is None:
-            raise NotAskedError(f"row({query!r}) needs words: give watch the model's tokenizer.")
-        rows = word_tokens(self.query_text, only_position(self.query_text, query))
+        text, _ = self.texts_for(f"row({query!r})")
+        rows = word_tokens(text, only_position(text, query))
         return np.asarray(self.tile(rows, slice(None), head).mean(axis=-2))
 
     @property
@@ -81,7 +81,7 @@ class LayerObservation(Observation):
 
         NotAskedError says what to watch with where neither is there.
         """
-        if not self.parts and not self.every_weight:
+        if not self.parts and not self.map_is_weights:
             size = max(self.queries, self.keys)
             raise NotAskedError(
                 f"{self.name} holds facts about its weights, and blocks of them in .map: watch "
@@ -102,10 +102,8 @@ class LayerObservation(Observation):
 
     def by_words(self, head: Head = None) -> NDArray[Any]:
         """Weights between words: added over the tokens of a key, averaged over those of a query."""
-        if self.query_text is None or self.key_text is None:
-            raise NotAskedError("by_words needs words: give watch the model's tokenizer.")
-        weights_qk = self.tile(slice(None), slice(None), head)
-        return to_words(weights_qk, self.query_text, self.key_text)
+        texts = self.texts_for("by_words")
+        return to_words(self.tile(slice(None), slice(None), head), *texts)
 
     def span(self, row: Span, column: Span) -> NDArray[Any]:
         """Mean weight that the queries of one span give to another, for each head.
@@ -114,7 +112,7 @@ class LayerObservation(Observation):
         piece of the text or (start, stop) in tokens.
         """
         row, column = self._in_tokens(row, self.query_text), self._in_tokens(column, self.key_text)
-        if self.every_weight and isinstance(row, tuple) and isinstance(column, tuple):
+        if self.map_is_weights and isinstance(row, tuple) and isinstance(column, tuple):
             return np.asarray(self.tile(slice(*row), slice(*column)).sum(axis=-1).mean(axis=-1))
         indices = [self._span_index(x) for x in (row, column)]
         if self.span_weights is not None and None not in indices:
@@ -149,7 +147,7 @@ class LayerObservation(Observation):
 
     def _in_tokens(self, span: Span, text: TokenizedText | None) -> Span:
         """A piece of the text as (start, stop) in tokens; a name that was given stays one."""
-        known = self.parts or self.every_weight
+        known = self.parts or self.map_is_weights
         if not isinstance(span, str) or span in self.span_names or text is None or not known:
             return span
         try:
@@ -174,18 +172,26 @@ class LayerObservation(Observation):
             )
         return span if isinstance(span, int) else None
 
-    def _need_weights(self, what: str) -> None:
-        if not self.parts:
+    def texts_for(self, what: str) -> tuple[TokenizedText, TokenizedText]:
+        """Tokens and words of rows and of columns, which something needs."""
+        if self.query_text is None or self.key_text is None:
+            raise NotAskedError(f"{what} needs words: give watch the model's tokenizer.")
+        return self.query_text, self.key_text
+
+    def check_weights(self, what: str, watch: str = "watch") -> None:
+        """Raise where weights that something needs are neither in the map nor computable."""
+        if not self.parts and not self.map_is_weights:
             raise NotAskedError(
-                f"{what} needs query and key of {self.name}, and they were not kept: "
-                f"watch with keep=({self.name.split()[-1]},) or keep='all'."
+                f"{what} needs the weights of {self.name}, and its map's blocks hold more than one "
+                f"token: {watch} with map={max(self.queries, self.keys)} (every weight), or with "
+                "keep='all'."
             )
 
     def __str__(self) -> str:
         from regard.engine.observation import summary
 
         shown = summary(self)
-        if self.every_weight:
+        if self.map_is_weights:
             shown = shown.replace("none of them kept", "all of them in .weights")
         elif self.parts:
             shown = shown.replace("none of them kept", "any of them by .tile(rows, columns)")

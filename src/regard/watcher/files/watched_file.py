@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import fields
+from dataclasses import fields, replace
 from functools import cached_property, partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -53,7 +53,6 @@ from regard.watcher.verdict import Verdict
 
 if TYPE_CHECKING:
     from regard.engine.observation import Observation
-    from regard.watcher.seen import Seen
 
 
 FORMAT = "regard seen"
@@ -294,7 +293,6 @@ class StoredLayers:
     def _profile(self, names: dict[str, str]) -> StoredPart | None:
         if "profile.first" not in names:
             return None
-
         return StoredPart(partial(self._read_profile, names), self.arrays.path)
 
     def _read_profile(self, names: dict[str, str]) -> Profile:
@@ -418,9 +416,7 @@ def stored_format(path: Path) -> str:
     return str(kind)
 
 
-MAX_DERIVED_PAIRS = (
-    2**24
-)  # pairs of a query and a key up to which a map is computed from query and key
+MAX_DERIVED_PAIRS = 2**24  # of a query and a key, up to which a map is computed from them
 RTOL, ATOL = 1e-4, 1e-9  # a device sums in another order
 
 
@@ -451,21 +447,10 @@ class StoredFacts(FactsLike):
         array: Array = self._read[name]
         return array
 
-    @property
-    def on_device(self) -> bool:
-        return False
-
-    @property
-    def device_bytes(self) -> int:
-        return 0
-
     def fact_shape(self, name: str) -> tuple[int, ...]:
         if name in self._derived:
             return self._derived[name][0]
         return self._arrays.shape_of(self._names[name])
-
-    def tensor(self, name: str) -> Array:
-        return self[name]
 
     def without(self, name: str) -> StoredFacts:
         names = {other: x for other, x in self._names.items() if other != name}
@@ -597,13 +582,8 @@ def media_header(seen: Seen, arrays: dict[str, Array]) -> dict[str, Any]:
     for number, grid in enumerate(grids):
         arrays[f"{GRID}{number}"] = grid.cells
     entries = [
-        {
-            "size": list(grid.size),
-            "others": list(grid.others),
-            "first": grid.first,
-            "image": grid.image,
-        }
-        for grid in grids
+        {"size": list(x.size), "others": list(x.others), "first": x.first, "image": x.image}
+        for x in grids
     ]
     pictures = _pictures(seen, grids, arrays)
     return {"layers": layers, "grids": entries, "pictures": pictures, "sound": _sound(seen)}
@@ -637,13 +617,7 @@ def _known_grids(seen: Seen, key: LayerKey, sentence: int) -> tuple[ImageGrid, .
 def _number(grid: ImageGrid, grids: list[ImageGrid]) -> int:
     """The number of an equal grid, or of a new one: the layers of a part share theirs."""
     for number, other in enumerate(grids):
-        same = (grid.size, grid.others, grid.first, grid.image) == (
-            other.size,
-            other.others,
-            other.first,
-            other.image,
-        )
-        if same and np.array_equal(grid.cells, other.cells):
+        if replace(grid, cells=other.cells) == other and np.array_equal(grid.cells, other.cells):
             return number
     grids.append(grid)
     return len(grids) - 1

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from regard.display import TextDisplay
-from regard.errors import ArgumentError, NotAskedError
+from regard.errors import ArgumentError
 from regard.heads.divergence import hellinger_squared
 from regard.typing import Array
 from regard.watcher.layer import LayerObservation
@@ -135,12 +135,7 @@ def linked(distance_hh: Array, within: float) -> list[list[int]]:
 
 def _rows(layer: LayerObservation) -> Array:
     """weights_hqk among the first tokens without the first key, each row scaled to 1."""
-    if not layer.parts and not layer.every_weight:
-        raise NotAskedError(
-            f"clusters need the weights of {layer.name}, and its map's blocks hold more than one "
-            f"token: watch with map={max(layer.queries, layer.keys)} (every weight), or with "
-            "keep='all'."
-        )
+    layer.check_weights("clusters")
     few = (
         slice(0, min(MAX_COMPARED_TOKENS, layer.queries)),
         slice(0, min(MAX_COMPARED_TOKENS, layer.keys)),

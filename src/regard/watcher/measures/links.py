@@ -46,9 +46,7 @@ def find(
     """
     links = []
     for key, layer in seen._part_layers(part):
-        queries, keys = layer.query_text, layer.key_text
-        if queries is None or keys is None:
-            raise NotAskedError("find needs words: give watch the model's tokenizer.")
+        queries, keys = layer.texts_for("find")
         row, column = only_position(queries, word), only_position(keys, other)
         rows, columns = word_tokens(queries, row), word_tokens(keys, column)
         weights_h = _between(layer, rows, columns)
@@ -100,7 +98,7 @@ def _usual(
 
 
 def _between(seen: LayerObservation, rows: slice, columns: slice) -> Array:
-    if seen.parts or seen.every_weight:
+    if seen.parts or seen.map_is_weights:
         return np.asarray(seen.tile(rows, columns).sum(axis=-1).mean(axis=-1))
     best = seen.top()
     weights_hqn, keys_hqn = best.weights[..., rows, :], best.keys[..., rows, :]

@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 
 from regard.display import TextDisplay, percent
 from regard.engine.call import check_weighted
-from regard.errors import NotAskedError
 from regard.watcher.experiments.text_sources import projected_values
 from regard.watcher.measures.links import only_position, word_tokens
 
@@ -90,10 +89,9 @@ def looks_at(
     layers = seen._part_layers(seen._one_part(part, "looks_at"))
     values = projected_values(seen._rerun()) if check_weighted(weighted) else None
     first = layers[0][1]
-    if first.query_text is None or first.key_text is None:
-        raise NotAskedError("looks_at needs words: give watch the model's tokenizer.")
-    number = only_position(first.query_text, word)
-    rows = word_tokens(first.query_text, number)
+    queries, columns = first.texts_for("looks_at")
+    number = only_position(queries, word)
+    rows = word_tokens(queries, number)
     weights = []
     for key, layer in layers:
         weights_hqk = np.asarray(layer.tile(rows, slice(None)), np.float64)
@@ -117,7 +115,7 @@ def looks_at(
             layer_index, head = divmod(int(best[k]), heads)
             place = (*layers[layer_index][0], head)
             largest = float(weights_lhk[layer_index, head, k])
-            name = first.key_text.tokens[k]
-            of = first.key_text.word_of_token[k]
+            name = columns.tokens[k]
+            of = columns.word_of_token[k]
             tokens.append(LookedAtToken(k, of, name, float(mean_k[k]), even, place, largest))
-    return LookedAt(first.query_text.words[number], tuple(tokens), weights_lhk, weighted)
+    return LookedAt(queries.words[number], tuple(tokens), weights_lhk, weighted)

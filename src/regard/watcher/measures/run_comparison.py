@@ -110,7 +110,7 @@ class RunComparison(TextDisplay):
         }
 
 
-def compare(one: Seen, other: Seen) -> RunComparison:
+def compare(seen: Seen, other: Seen) -> RunComparison:
     """Every head in this run and in another, those that differ most first.
 
     Two prompts in one model, or one text in two checkpoints; layers that both runs have. Tokens
@@ -118,18 +118,18 @@ def compare(one: Seen, other: Seen) -> RunComparison:
     with that of two different heads of its layer for comparison. Where both runs were judged on
     one text, ``parting`` says where they part by more than rounding explains.
     """
-    common = [key for key in one.names if key in other.names]
+    common = [key for key in seen.names if key in other.names]
     if not common:
         raise ArgumentError(
             "compare needs layers that both runs have, and they have none in common: "
-            f"{_listed(one.names)} and {_listed(other.names)}."
+            f"{_listed(seen.names)} and {_listed(other.names)}."
         )
     heads: list[HeadDifference] = []
     aligned: dict[str, tuple[int, int, int]] = {}
     compared: dict[str, int] = {}
     apart: dict[str, None] = {}
     for key in common:
-        pair = LayerPair.aligned(key, one[key], other[key])
+        pair = LayerPair.aligned(key, seen[key], other[key])
         if pair is None:
             apart[key.part] = None
             continue
@@ -143,7 +143,7 @@ def compare(one: Seen, other: Seen) -> RunComparison:
     heads.sort(key=lambda head: -head.distance)
     alone = [
         key
-        for run, rest in ((one, other), (other, one))
+        for run, rest in ((seen, other), (other, seen))
         for key in run.names
         if key not in rest.names
     ]
@@ -233,14 +233,9 @@ class LayerPair:
         """weights_hqk of the aligned rows, on all keys."""
         layer = (self.one, self.other)[run]
         rows = self.rows[run]
-        if layer.every_weight or layer.parts:
-            tiles = [layer.tile(part, slice(None)) for part in _slices(rows)]
-            return np.asarray(np.concatenate(tiles, axis=-2), np.float64)
-        raise NotAskedError(
-            f"compare needs the weights of {self.key}, and its map's blocks hold more than one "
-            f"token: watch both runs with map={max(layer.queries, layer.keys)} (every weight), or "
-            "with keep='all'."
-        )
+        layer.check_weights("compare", "watch both runs")
+        tiles = [layer.tile(part, slice(None)) for part in _slices(rows)]
+        return np.asarray(np.concatenate(tiles, axis=-2), np.float64)
 
     def _merged(self, one_hqk: Array, other_hqk: Array) -> tuple[Array, Array]:
         """Weights on the aligned keys, and on all others together."""

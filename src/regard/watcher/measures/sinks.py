@@ -275,7 +275,7 @@ def first_weights(layer: LayerObservation) -> NDArray[np.float64] | None:
     Recorded in host memory. From a device exact where every weight is known or the first key is
     among a query's best ones; else 0, which is off by less than the last of those.
     """
-    if layer.every_weight or layer.parts:
+    if layer.map_is_weights or layer.parts:
         return np.asarray(layer.tile(slice(None), slice(0, 1))[..., 0], np.float64)
     if FIRST_WEIGHTS in layer.facts:
         return np.asarray(layer.facts[FIRST_WEIGHTS], np.float64)

@@ -77,10 +77,5 @@ def _layers_of_one_text(
             f"{method} takes texts of at most {max_tokens:,} tokens, got {first.keys:,}."
         )
     for layer in layers:
-        if not layer.parts and not layer.every_weight:
-            raise NotAskedError(
-                f"{method} needs the weights of {layer.name}, and its map's blocks hold more "
-                f"than one token: watch with map={first.keys} (every weight), or with "
-                "keep='all'."
-            )
+        layer.check_weights(method)
     return list(layers)

@@ -19,7 +19,6 @@ from regard.atomic_write import write_bytes
 from regard.display import TextDisplay, percent, render
 from regard.errors import ArgumentError, BackendError, NotAskedError, count
 from regard.experiments.selection import Numbers, word_tokens
-from regard.text.words import TokenizedText
 from regard.typing import Array
 from regard.watcher.capture.runs import ForwardRun, LayerKey
 from regard.watcher.experiments.intervention_call import Probe, SentenceCall
@@ -177,10 +176,8 @@ class RowChoice:
         return _usual_rows(layer, grid)
 
     def _rows_of_word(self, layer: LayerObservation) -> tuple[str, list[WindowRows]]:
-        text: TokenizedText | None = layer.query_text
-        if text is None or self.word is None:
-            raise NotAskedError("word needs words: give watch the model's tokenizer.")
-        name, positions = word_tokens(text, self.word)
+        assert self.word is not None  # the caller looked
+        name, positions = word_tokens(layer.texts_for("word")[0], self.word)
         if self.when == "written":
             positions = positions - 1
             if positions[0] < 0:

@@ -205,9 +205,7 @@ def word_times(
         real = seen._source.real_positions(positions, seen._chosen)
     else:
         real = min(positions, max(1, round(duration / step)))
-    text = layers[0][1].query_text
-    if text is None:
-        raise NotAskedError("word_times needs words: give watch the model's tokenizer.")
+    text, _ = layers[0][1].texts_for("word_times")
     start, stop = _text_span(text, first)
     rows = slice(start - 1, stop)
     if stop - start + 1 > real:
