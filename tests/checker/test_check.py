@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 import torch
-from tests.helpers import attention_right as right
-from tests.helpers import attention_wrong as wrong
+from tests.checker.samples import attention_right as right
+from tests.checker.samples import attention_wrong as wrong
 
 from regard.checker.check import check
 from regard.engine.attention import attention

@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 import torch
-from tests.helpers import attention_right as right
-from tests.helpers import attention_wrong as wrong
+from tests.checker.samples import attention_right as right
+from tests.checker.samples import attention_wrong as wrong
 
 from regard.checker.check import check
 from regard.checker.grading import grade, gradescope, read_points

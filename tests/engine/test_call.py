@@ -6,7 +6,6 @@ import pytest
 from regard.engine import call
 from regard.engine.attention import attention
 from regard.engine.call import prepare
-from regard.engine.merge import merge
 from regard.engine.observe import observe, observe_from_logsumexp
 from regard.errors import ArgumentError, ShapeError
 from regard.textbook.steps import attend, self_attention
@@ -83,12 +82,9 @@ def test_a_broadcast_mask_is_copied_once():
 def test_a_masked_array_is_refused(name):
     arrays = {x: np.ones((1, 2, 2)) for x in ("query", "key", "value")}
     arrays[name] = np.ma.masked_array(np.ones((1, 2, 2)), mask=False)
-    with pytest.raises(ArgumentError) as error:
+    words = rf"^{name} must not .* whose mask would be lost: write {name}\.filled\(0\), and hide"
+    with pytest.raises(ArgumentError, match=words):
         attention(**arrays)
-    assert str(error.value) == (
-        f"{name} must not be a NumPy masked array, whose mask would be lost: write "
-        f"{name}.filled(0), and hide keys with mask or lengths."
-    )
 
 
 def test_the_textbook_refuses_masked_and_complex_numbers():
@@ -104,37 +100,6 @@ def test_causal_is_true_or_false(causal):
     with pytest.raises(ArgumentError) as error:
         attention(array, array, array, causal=causal)
     assert str(error.value) == f"causal must be True or False, got {causal!r}."
-
-
-def test_complex_query_is_refused():
-    array = np.ones((1, 2, 2))
-    with pytest.raises(ArgumentError, match=r"^query must have dtype float16, float32 or float64"):
-        attention(array * 1j, array, array)
-
-
-def test_an_unknown_option_is_named():
-    array = np.ones((1, 2, 2))
-    with pytest.raises(TypeError) as error:
-        observe(array, array, array, casual=True)
-    assert str(error.value) == (
-        "observe() got an unexpected keyword 'casual'; did you mean 'causal'?"
-    )
-
-
-def test_merge_refuses_other_queries_and_scales():
-    array = np.random.default_rng(1).standard_normal((1, 3, 2))
-    one = observe(array, array, array)
-    with pytest.raises(ArgumentError) as error:
-        merge(one, observe(array + 1, array, array))
-    assert str(error.value) == (
-        "merge must get two observations of the same queries, got different queries."
-    )
-    with pytest.raises(ArgumentError) as error:
-        merge(one, observe(array, array, array, scale=2.0))
-    assert str(error.value) == (
-        "merge must get two observations with the same scale and softcap, got 0.707107 and None, "
-        "then 2 and None."
-    )
 
 
 X = np.random.default_rng(0).standard_normal((3, 4))

@@ -93,6 +93,8 @@ def broken_file(tmp_path, kind: str):
         path.write_bytes(path.read_bytes()[:-100])
     elif kind == "foreign":
         path.write_text("not a regard file at all")
+    elif kind == "noise":
+        path.write_bytes((b"\x05" + bytes(7) + b"hello") * 4)
     elif kind == "empty":
         path.write_bytes(b"")
     elif kind == "other safetensors":
@@ -105,17 +107,19 @@ def broken_file(tmp_path, kind: str):
 WORDS = {
     "cut short": "is not a complete .regard file: ",
     "foreign": "is not a complete .regard file: ",
+    "noise": "is not a complete .regard file: ",
     "empty": "is not a complete .regard file: ",
     "other safetensors": "must be a .regard file, got a safetensors file without its header.",
     "missing": "No such file: ",
 }
 
 
+@pytest.mark.parametrize("read", [load, open_mapped])
 @pytest.mark.parametrize("kind", WORDS)
-def test_a_broken_file_gets_a_clear_error(tmp_path, kind: str) -> None:
+def test_a_broken_file_gets_a_clear_error(tmp_path, kind: str, read) -> None:
     path = broken_file(tmp_path, kind)
     with pytest.raises(FileError) as error:
-        load(path)
+        read(path)
     words = WORDS[kind]
     start = f"{words}{path}" if kind == "missing" else f"{path} {words}"
     assert str(error.value).startswith(start)

@@ -104,12 +104,20 @@ def test_without_query_and_key_the_columns_are_left_out_and_said_so(tmp_path) ->
     )
 
 
-def test_other_queries_are_refused() -> None:
+@pytest.mark.parametrize(
+    ("other", "options", "words"),
+    [
+        (arrays(20, queries=16), {}, "of the same queries, got axes (2, 4, 17) and (2, 4, 16)."),
+        (arrays(20, seed=1), {}, "of the same queries, got different queries."),
+        (arrays(20), {"scale": 2.0},
+         "with the same scale and softcap, got 0.353553 and None, then 2 and None."),
+    ],
+    ids=["axes", "queries", "scale"],
+)  # fmt: skip
+def test_other_queries_and_scales_are_refused(other, options, words) -> None:
     with pytest.raises(ArgumentError) as error:
-        merge(observe(*arrays(20)), observe(*arrays(20, queries=16)))
-    assert str(error.value) == (
-        "merge must get two observations of the same queries, got axes (2, 4, 17) and (2, 4, 16)."
-    )
+        merge(observe(*arrays(20)), observe(*other, **options))
+    assert str(error.value) == f"merge must get two observations {words}"
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 import torch
 from tests.helpers.model_families import FAMILIES, batch, eager
+from tests.helpers.watching import seen_by
 
 import regard
 from regard.engine.call import blocks
@@ -40,9 +41,7 @@ class CharacterTokenizer:
 @pytest.fixture(scope="module")
 def decoder():
     model = FAMILY["llama"].made()
-    with torch.no_grad(), regard.watch(model, tokenizer=CharacterTokenizer(), keep=[1]) as seen:
-        model(batch("not")["input_ids"][:1])
-    return seen
+    return seen_by(model, batch("not")["input_ids"][:1], tokenizer=CharacterTokenizer(), keep=[1])
 
 
 @pytest.fixture(scope="module")
@@ -364,8 +363,7 @@ def test_without_a_tokenizer_tokens_are_numbers():
 def test_rollout_is_the_product_of_eager_weights(name):
     model, ids = FAMILY[name].made(), batch("not")["input_ids"][:1]
     attentions = eager(model, lambda: model(ids, output_attentions=True)).attentions
-    with torch.no_grad(), regard.watch(model) as seen:
-        model(ids)
+    seen = seen_by(model, ids)
     expected_qk = np.eye(ids.shape[1])
     for weights_bhqk in attentions:
         expected_qk = (
@@ -395,8 +393,7 @@ def test_rollout_and_flow_of_one_part(translator):
 def test_flow_follows_one_layer():
     """Through one layer the flow to a token is half its mean weight, and half more to itself."""
     model, ids = FAMILY["llama"].made(), batch("not")["input_ids"][:1]
-    with torch.no_grad(), regard.watch(model, layers=[0]) as seen:
-        model(ids)
+    seen = seen_by(model, ids, layers=[0])
     expected_k = seen[0].map.mean(axis=0)[7] / 2
     expected_k[7] += 0.5
     np.testing.assert_allclose(seen.flow(7), expected_k, atol=1e-6)
@@ -404,10 +401,8 @@ def test_flow_follows_one_layer():
 
 def test_what_has_no_rollout(decoder, translator, monkeypatch):
     model, ids = FAMILY["llama"].made(), batch("not")["input_ids"][:1]
-    with torch.no_grad(), regard.watch(model, map=4) as few:
-        model(ids)
-    with torch.no_grad(), regard.watch(model, layers=[1]) as last:
-        model(ids)
+    few = seen_by(model, ids, map=4)
+    last = seen_by(model, ids, layers=[1])
     one = translator.sentence(0)
     cases = {
         "this model has encoder, decoder, cross, so say which: seen.rollout(part='encoder').":

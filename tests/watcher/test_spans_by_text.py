@@ -5,6 +5,7 @@ import pytest
 import torch
 from tests.helpers.model_families import FAMILIES
 from tests.helpers.planted_model import WORDS, planted_tokenizer
+from tests.helpers.watching import seen_by
 
 import regard
 from regard.errors import ArgumentError
@@ -16,9 +17,7 @@ IDS = torch.arange(2, 18)[None]
 
 @pytest.fixture(scope="module")
 def seen():
-    with torch.no_grad(), regard.watch(LLAMA, tokenizer=planted_tokenizer()) as seen:
-        LLAMA(IDS)
-    return seen
+    return seen_by(LLAMA, IDS, tokenizer=planted_tokenizer())
 
 
 def test_a_span_of_a_layer_by_its_text(seen):
@@ -81,8 +80,7 @@ def test_a_block_takes_spans_by_text_and_by_message(seen):
 
 def test_spans_of_each_sentence_are_its_own():
     spans, others = {"three": " ".join(WORDS[4:7])}, torch.roll(IDS, 3, dims=1)
-    with torch.no_grad(), regard.watch(LLAMA, tokenizer=planted_tokenizer(), spans=spans) as seen:
-        LLAMA(torch.cat([IDS, others]))
+    seen = seen_by(LLAMA, torch.cat([IDS, others]), tokenizer=planted_tokenizer(), spans=spans)
     for sentence, start in enumerate((2, 5)):
         one = seen.sentence(sentence)[0]
         expected = one.weights[:, start : start + 3, start : start + 3].sum(-1).mean(-1)
@@ -106,8 +104,7 @@ def test_steps_know_spans_by_text():
         regard.watch(LLAMA, tokenizer=planted_tokenizer(), spans=spans, on_step=take),
     ):
         LLAMA(IDS)
-    with torch.no_grad(), regard.watch(LLAMA) as seen:
-        LLAMA(IDS)
+    seen = seen_by(LLAMA, IDS)
     np.testing.assert_allclose(shares[0][0, 0], seen[0].weights[:, -1, 2:5].sum(-1), rtol=1e-5)
 
 

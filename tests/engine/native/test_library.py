@@ -89,22 +89,22 @@ def test_a_level_of_another_machine_is_a_reason():
         assert state.reason == f"this machine or library has no level {missing!r}"
 
 
-def test_no_library_is_a_reason(elsewhere):
-    assert library.native_state().reason == f"no library was built; {AGAIN}"
-
-
-def test_the_reason_of_the_build_is_repeated(elsewhere):
-    (elsewhere / RECORD_FILE).write_text(
-        '{"reason": "there is no C compiler here"}', encoding="utf-8"
-    )
-    reason = f"at installation there is no C compiler here; {AGAIN}"
-    assert library.native_state().reason == reason
-
-
-def test_a_library_for_another_platform_is_a_reason(elsewhere):
-    (elsewhere / "_kernels.plan9-mips.so").touch()
-    reason = f"the library is for another platform (_kernels.plan9-mips.so); {AGAIN}"
-    assert library.native_state().reason == reason
+@pytest.mark.parametrize(
+    ("files", "reason"),
+    [
+        ({}, "no library was built"),
+        ({RECORD_FILE: '{"reason": "there is no C compiler here"}'},
+         "at installation there is no C compiler here"),
+        ({RECORD_FILE: "[1, 2]"}, "no library was built"),
+        ({"_kernels.plan9-mips.so": ""},
+         "the library is for another platform (_kernels.plan9-mips.so)"),
+    ],
+    ids=["nothing", "a reason of the build", "a list as record", "another platform"],
+)  # fmt: skip
+def test_no_library_is_a_reason(elsewhere, files, reason):
+    for name, text in files.items():
+        (elsewhere / name).write_text(text, encoding="utf-8")
+    assert library.native_state().reason == f"{reason}; {AGAIN}"
 
 
 CHANGED = (
@@ -130,11 +130,6 @@ def test_a_damaged_library_is_not_loaded(elsewhere, change):
         (elsewhere / RECORD_FILE).write_text(text, encoding="utf-8")
     assert library.native_state().reason == CHANGED
     assert str(library.native_state()) == f"NumPy serves: {CHANGED}"
-
-
-def test_a_record_that_is_a_list_is_no_reason_to_fail(elsewhere):
-    (elsewhere / RECORD_FILE).write_text("[1, 2]", encoding="utf-8")
-    assert library.native_state().reason == f"no library was built; {AGAIN}"
 
 
 def test_a_broken_library_is_a_reason(elsewhere):

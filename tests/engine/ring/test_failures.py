@@ -55,18 +55,30 @@ def errors(reported, name, ranks=range(RANKS)):
     return {reported[rank][name][0] for rank in ranks}
 
 
-def test_arguments_that_differ_are_named_with_their_ranks(reported):
-    assert errors(reported, "different_arguments") == {
-        f"{DIFFERENT}top is 16 on ranks 0, 2, 3 and 8 on rank 1; causal is True on ranks 0, 1 and "
-        "False on ranks 2, 3. Give every rank the same."
-    }
+BY_NAME = "; ".join(f"{name} shape {SHAPES}" for name in ("query", "key", "value"))
+OWN_MISTAKE = "ValueError: the mask's own mistake"
+TOLD = [
+    ("different_arguments", range(RANKS), f"{DIFFERENT}top is 16 on ranks 0, 2, 3 and 8 on rank 1; "
+     "causal is True on ranks 0, 1 and False on ranks 2, 3. Give every rank the same."),
+    ("different_shapes", range(RANKS), f"{DIFFERENT}{BY_NAME}. Give every rank the same."),
+    ("bad_numbers", [1], f"NotFiniteError: {NAN}"),
+    ("bad_numbers", [0, 2, 3], f"RankError: rank 1 stopped: NotFiniteError: {NAN}"),
+    ("bad_slices", range(RANKS), "ArgumentError: rank 0 must have 5 of 18 queries in layout "
+     "'zigzag', got 3: cut the arrays with regard.distributed.cut(array, layout='zigzag')."),
+    ("bad_mask", [3], OWN_MISTAKE),  # it breaks when it is first asked
+    ("bad_mask", [0, 1, 2], f"RankError: rank 3 stopped: {OWN_MISTAKE}"),
+    ("raises", [1], OWN_MISTAKE),
+    ("raises", [0, 2, 3], f"RankError: rank 1 stopped: {OWN_MISTAKE}"),
+    *(("absent", [rank], "RankError: rank 2 did not call regard.distributed.observe within 3 s of "
+       f"rank {rank}. Every rank of the group must; look at what it does instead, or give a longer "
+       "timeout.") for rank in (0, 1, 3)),
+]  # fmt: skip
 
 
-def test_shapes_that_differ_are_named_with_their_ranks(reported):
-    shapes = "; ".join(f"{name} shape {SHAPES}" for name in ("query", "key", "value"))
-    assert errors(reported, "different_shapes") == {
-        f"{DIFFERENT}{shapes}. Give every rank the same."
-    }
+@pytest.mark.parametrize(("name", "ranks", "words"), TOLD)
+def test_what_goes_wrong_on_one_rank_is_said_on_every_other(reported, name, ranks, words):
+    """The rank's own mistake to itself; to the others which rank it was, and why."""
+    assert errors(reported, name, ranks) == {words}
 
 
 def test_mask_functions_that_say_different_things_are_noticed(reported):
@@ -76,43 +88,6 @@ def test_mask_functions_that_say_different_things_are_noticed(reported):
         r"rank 1\. Give every rank the same\."
     )
     assert re.fullmatch(re.escape(DIFFERENT) + pattern, error)
-
-
-def test_a_rank_with_bad_numbers_says_so_itself_and_is_named_by_the_others(reported):
-    assert errors(reported, "bad_numbers", [1]) == {f"NotFiniteError: {NAN}"}
-    assert errors(reported, "bad_numbers", [0, 2, 3]) == {
-        f"RankError: rank 1 stopped: NotFiniteError: {NAN}"
-    }
-
-
-def test_slices_that_are_no_zigzag(reported):
-    assert errors(reported, "bad_slices") == {
-        "ArgumentError: rank 0 must have 5 of 18 queries in layout 'zigzag', got 3: cut the "
-        "arrays with regard.distributed.cut(array, layout='zigzag')."
-    }
-
-
-def test_a_mask_that_breaks_when_it_is_first_asked(reported):
-    assert errors(reported, "bad_mask", [3]) == {"ValueError: the mask's own mistake"}
-    assert errors(reported, "bad_mask", [0, 1, 2]) == {
-        "RankError: rank 3 stopped: ValueError: the mask's own mistake"
-    }
-
-
-def test_an_error_on_one_rank_reaches_the_others(reported):
-    assert errors(reported, "raises", [1]) == {"ValueError: the mask's own mistake"}
-    assert errors(reported, "raises", [0, 2, 3]) == {
-        "RankError: rank 1 stopped: ValueError: the mask's own mistake"
-    }
-
-
-def test_a_rank_that_does_not_come_is_named(reported):
-    for rank in (0, 1, 3):
-        assert errors(reported, "absent", [rank]) == {
-            "RankError: rank 2 did not call regard.distributed.observe within 3 s of rank "
-            f"{rank}. Every rank of the group must; look at what it does instead, or give a longer "
-            "timeout."
-        }
 
 
 def test_a_rank_that_stalls_is_named_on_every_rank_when_the_timeout_is_over(reported):

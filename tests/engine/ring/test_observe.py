@@ -98,18 +98,14 @@ def test_leaving_facts_out(group):
         ({"timeout": 0}, "timeout must be a number of seconds above 0, got 0."),
         ({"top": -1}, "top must be a whole number from 0 up, got -1."),
         ({"softcap": -2.0}, "softcap must be a finite number above 0, got -2.0."),
+        ({"group": dist.GroupMember.NON_GROUP_MEMBER},
+         "group must include this rank, got one without rank 0."),
     ],
-)
+)  # fmt: skip
 def test_arguments_that_cannot_be(group, arguments, words):
     with pytest.raises(ArgumentError) as error:
         distributed.observe(*arrays(), **arguments)
     assert message(error) == words
-
-
-def test_a_group_without_this_rank(group):
-    with pytest.raises(ArgumentError) as error:
-        distributed.observe(*arrays(), group=dist.GroupMember.NON_GROUP_MEMBER)
-    assert message(error) == "group must include this rank, got one without rank 0."
 
 
 def test_a_group_that_cannot_send_from_the_cpu(group, monkeypatch):
@@ -140,30 +136,25 @@ def test_messages_of_the_previous_call_are_deleted(group):
     assert store.num_keys() <= before + 2  # of the last call alone
 
 
-def test_facts_that_need_other_ranks_are_an_error(group):
-    seen = distributed.observe(*arrays())
-    with pytest.raises(NotAskedError) as error:
-        seen.tile(0, 0)
-    assert message(error) == (
-        "tile needs all keys, but a rank has a slice of them: gather the rows and columns you "
-        "want, and give them to regard.observe_from_logsumexp or regard.self_attention."
-    )
-    with pytest.raises(NotAskedError) as error:
-        seen.save("seen.regard")
-    assert message(error) == (
-        "save needs a whole observation, and this is one rank's slice: gather the arrays in "
-        "facts, or write them with numpy.savez, one file a rank."
-    )
-
-
-def test_slices_of_ranks_are_not_merged(group):
-    seen = distributed.observe(*arrays())
-    with pytest.raises(ArgumentError) as error:
-        regard.merge(seen, seen)
-    assert message(error) == (
-        "merge must get two observations of the same queries over different keys, got a rank's, "
-        "which is of all keys already: concatenate the ranks' rows."
-    )
+@pytest.mark.parametrize(
+    ("kind", "ask", "words"),
+    [
+        (NotAskedError, lambda seen: seen.tile(0, 0),
+         "tile needs all keys, but a rank has a slice of them: gather the rows and columns you "
+         "want, and give them to regard.observe_from_logsumexp or regard.self_attention."),
+        (NotAskedError, lambda seen: seen.save("seen.regard"),
+         "save needs a whole observation, and this is one rank's slice: gather the arrays in "
+         "facts, or write them with numpy.savez, one file a rank."),
+        (ArgumentError, lambda seen: regard.merge(seen, seen),
+         "merge must get two observations of the same queries over different keys, got a rank's, "
+         "which is of all keys already: concatenate the ranks' rows."),
+    ],
+    ids=["tile", "save", "merge"],
+)  # fmt: skip
+def test_what_needs_other_ranks_is_an_error(group, kind, ask, words):
+    with pytest.raises(kind) as error:
+        ask(distributed.observe(*arrays()))
+    assert message(error) == words
 
 
 def test_its_picture_is_the_map_of_the_whole(group):

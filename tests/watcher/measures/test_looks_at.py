@@ -5,6 +5,7 @@ import pytest
 import torch
 import transformers as hf
 from tests.helpers.model_families import FAMILIES, STEPS, batch, eager
+from tests.helpers.watching import seen_by
 
 import regard
 from regard.errors import NotAskedError
@@ -14,9 +15,7 @@ IDS = batch("not")["input_ids"][:1]
 
 
 def watched(**options):
-    with torch.no_grad(), regard.watch(LLAMA.made(), **options) as seen:
-        LLAMA.made()(IDS)
-    return seen
+    return seen_by(LLAMA.made(), IDS, **options)
 
 
 def test_the_mean_row_of_all_heads_is_ranked():
@@ -76,8 +75,7 @@ class Half(torch.nn.Module):
 
 def test_a_softmax_that_is_not_recorded_is_named():
     model = Half().eval()
-    with torch.no_grad(), regard.watch(model) as seen:
-        model(torch.randn(1, 5, 8))
+    seen = seen_by(model, torch.randn(1, 5, 8))
     assert seen.unrecorded == ("summed",)
     assert "Not recorded: a softmax that no product with a value follows" in str(seen)
     assert "in summed." in str(seen)
@@ -122,8 +120,7 @@ LEFT_OUT = {
 @pytest.mark.parametrize("made", LEFT_OUT)
 def test_attention_of_another_kind_in_a_model_of_transformers_is_named(made):
     (path, parts), (model, inputs) = LEFT_OUT[made], made()
-    with torch.no_grad(), regard.watch(model) as seen:
-        model(**inputs)
+    seen = seen_by(model, inputs)
     assert seen.parts == parts
     assert seen.unrecorded == tuple(path.replace("*", str(layer)) for layer in range(2))
     assert path in " ".join(str(seen).split())

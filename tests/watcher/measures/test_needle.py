@@ -144,39 +144,33 @@ def test_a_text_is_put_together_as_if_it_were_written(kind, depth):
     assert tokenizer.decode(text.answer).strip() == "seven nine four"
 
 
-def test_what_has_no_needle():
-    with pytest.raises(ArgumentError) as raised:
-        planted().needle(HAYSTACK, **(TASK | {"answer": "ten"}))
-    assert str(raised.value) == (
-        "the answer must be part of the needle: 'ten' is not in "
-        "'the lighthouse number is seven nine four .'."
-    )
+def without_numbers():
     tokenizer = planted_tokenizer()
     tokenizer.add_special_tokens({"unk_token": "again"})
-    unknown = {"needle": "the lighthouse number is twelve .", "answer": "twelve"}
+    return regard.watch(planted_model(), tokenizer=tokenizer)
+
+
+@pytest.mark.parametrize(
+    ("watching", "task", "words"),
+    [
+        (planted, {"answer": "ten"}, "the answer must be part of the needle: 'ten' is not in "
+         "'the lighthouse number is seven nine four .'."),
+        (without_numbers, {"needle": "the lighthouse number is twelve .", "answer": "twelve"},
+         "the answer must be words that the tokenizer knows, and it does not know all of 'twelve': "
+         "choose a needle in the model's own vocabulary."),
+        (planted, {"haystack": HAYSTACK * 4}, "the text with needle, question and answer must have "
+         "at most 64 tokens, as many as GPT2LMHeadModel can read, got 70."),
+        (lambda: regard.watch(FAMILY["bert"].made(), tokenizer=planted_tokenizer()), {},
+         "needle needs a model that reads from left to right, and this one has encoder."),
+        (lambda: regard.watch(planted_model()), {},
+         "needle needs the model's tokenizer: watch(model, tokenizer=...)."),
+        (planted, {"depths": (2,)}, "depths must be numbers from 0 to 1, got (2,)."),
+    ],
+)  # fmt: skip
+def test_what_has_no_needle(watching, task, words):
     with pytest.raises(ArgumentError) as raised:
-        regard.watch(planted_model(), tokenizer=tokenizer).needle(HAYSTACK, **(TASK | unknown))
-    assert str(raised.value) == (
-        "the answer must be words that the tokenizer knows, and it does not know all of 'twelve': "
-        "choose a needle in the model's own vocabulary."
-    )
-    with pytest.raises(ArgumentError) as raised:
-        planted().needle(HAYSTACK * 4, **TASK)
-    assert str(raised.value) == (
-        "the text with needle, question and answer must have at most 64 tokens, as many as "
-        "GPT2LMHeadModel can read, got 70."
-    )
-    with pytest.raises(ArgumentError) as raised:
-        regard.watch(FAMILY["bert"].made(), tokenizer=planted_tokenizer()).needle(HAYSTACK, **TASK)
-    assert str(raised.value) == (
-        "needle needs a model that reads from left to right, and this one has encoder."
-    )
-    with pytest.raises(ArgumentError) as raised:
-        regard.watch(planted_model()).needle(HAYSTACK, **TASK)
-    assert str(raised.value) == "needle needs the model's tokenizer: watch(model, tokenizer=...)."
-    with pytest.raises(ArgumentError) as raised:
-        planted().needle(HAYSTACK, **(TASK | {"depths": (2,)}))
-    assert str(raised.value) == "depths must be numbers from 0 to 1, got (2,)."
+        watching().needle(**({"haystack": HAYSTACK} | TASK | task))
+    assert str(raised.value) == words
 
 
 CONLLU = """# text = Don't go.

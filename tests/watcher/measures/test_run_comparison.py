@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import torch
 from tests.helpers.model_families import FAMILIES, HEADS, LAYERS, batch
+from tests.helpers.watching import seen_by
 from tests.watcher.test_seen import CharacterTokenizer
 
 import regard
@@ -24,9 +25,7 @@ OTHER = [5, 6, 30, 7, 8, 10, 11, 12]
 
 def seen_of(ids, family=LLAMA, model=None, **options):
     model = family.made() if model is None else model
-    with torch.no_grad(), regard.watch(model, tokenizer=CharacterTokenizer(), **options) as seen:
-        model(torch.tensor([ids]))
-    return seen
+    return seen_by(model, torch.tensor([ids]), tokenizer=CharacterTokenizer(), **options)
 
 
 def divergence(p, q):
@@ -137,19 +136,23 @@ def test_long_texts_need_their_weights_and_are_compared_in_some_rows(monkeypatch
     assert max(head.distance for head in comparison.heads) < 1e-6
 
 
-def test_what_cannot_be_compared():
+@pytest.mark.parametrize(
+    ("other", "words"),
+    [
+        (lambda: seen_of(IDS, BERT), "layers that both runs have, and they have none in common: "
+         "decoder layer 0, decoder layer 1 and encoder layer 0, encoder layer 1."),
+        (lambda: seen_of([20, 21, 22]), "tokens that both texts have, and there are none: compare "
+         "texts that differ in a few words, or one text in two models."),
+    ],
+    ids=["layers", "tokens"],
+)  # fmt: skip
+def test_what_cannot_be_compared(other, words):
     with pytest.raises(ArgumentError) as raised:
-        seen_of(IDS).compare(seen_of(IDS, BERT))
-    assert str(raised.value) == (
-        "compare needs layers that both runs have, and they have none in common: decoder layer 0, "
-        "decoder layer 1 and encoder layer 0, encoder layer 1."
-    )
-    with pytest.raises(ArgumentError) as raised:
-        seen_of(IDS).compare(seen_of([20, 21, 22]))
-    assert str(raised.value) == (
-        "compare needs tokens that both texts have, and there are none: compare texts that differ "
-        "in a few words, or one text in two models."
-    )
+        seen_of(IDS).compare(other())
+    assert str(raised.value) == f"compare needs {words}"
+
+
+def test_a_layer_of_one_run_alone_is_noted():
     comparison = seen_of(IDS, layers=[1]).compare(seen_of(IDS))
     assert comparison.notes == ("only in one of the runs: decoder layer 0.",)
 

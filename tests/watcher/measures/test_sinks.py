@@ -7,6 +7,7 @@ import pytest
 import torch
 from tests.helpers.model_families import FAMILIES, HEADS, LAYERS, batch
 from tests.helpers.planted_model import planted_model, planted_tokenizer
+from tests.helpers.watching import seen_by
 
 import regard
 from regard.errors import ArgumentError, NotAskedError
@@ -23,18 +24,14 @@ ROUNDING = 1e-6
 def watched(family, **options):
     model = FAMILY[family].made()
     inputs = {"input_ids": batch("not", 1)["input_ids"]}
-    with torch.no_grad(), regard.watch(model, **options) as seen:
-        model(**inputs)
-    return seen
+    return seen_by(model, inputs, **options)
 
 
 @pytest.fixture(scope="module")
 def planted():
     inputs = planted_tokenizer()(TEXT, return_tensors="pt")
     tokenizer = planted_tokenizer()
-    with torch.no_grad(), regard.watch(planted_model(), tokenizer=tokenizer) as seen:
-        planted_model()(inputs["input_ids"])
-    return seen
+    return seen_by(planted_model(), inputs["input_ids"], tokenizer=tokenizer)
 
 
 def test_the_planted_heads_are_what_they_were_built_to_be(planted):
@@ -107,8 +104,7 @@ def test_a_sink_has_its_name(planted):
 
 def test_long_texts_have_the_same_shares_from_their_best_keys(planted):
     inputs = planted_tokenizer()(TEXT, return_tensors="pt")["input_ids"]
-    with torch.no_grad(), regard.watch(planted_model(), map=4, top=20) as seen:
-        planted_model()(inputs)
+    seen = seen_by(planted_model(), inputs, map=4, top=20)
     for few, every in zip(seen.sinks(4).heads, planted.sinks(4).heads, strict=True):
         if (few.layer, few.head) != (1, 1):  # the even head's best keys need not have the first
             share = every.shares["distant"].share
@@ -133,12 +129,6 @@ def test_near_and_far_are_exact_without_best_keys_and_map():
     for head, expected in zip(watched("llama", top=0, map=0).sinks().heads, every, strict=True):
         for name in ("first", "near", "distant"):
             assert head.shares[name].share == pytest.approx(expected.shares[name].share, abs=1e-6)
-
-
-def test_near_is_a_power_of_two(planted):
-    with pytest.raises(ArgumentError) as raised:
-        planted.sinks(12)
-    assert str(raised.value) == "near must be a power of two from 2 up, got 12."
 
 
 def test_kinds_of_tokens():
@@ -200,13 +190,20 @@ def test_average_linkage_is_that_of_a_loop():
     assert linked(distance, 1.0) == sorted(groups)
 
 
-def test_what_cannot_be_clustered():
-    with pytest.raises(ArgumentError) as raised:
-        watched("llama").clusters(2)
-    assert str(raised.value) == "within must be a distance from 0 to 1, got 2."
-    with pytest.raises(NotAskedError) as missing:
-        watched("llama", map=2).clusters()
-    assert str(missing.value) == (
-        "clusters need the weights of decoder layer 0, and its map's blocks hold more than one "
-        "token: watch with map=11 (every weight), or with keep='all'."
-    )
+@pytest.mark.parametrize(
+    ("kind", "ask", "words"),
+    [
+        (ArgumentError, lambda: watched("llama").sinks(12),
+         "near must be a power of two from 2 up, got 12."),
+        (ArgumentError, lambda: watched("llama").clusters(2),
+         "within must be a distance from 0 to 1, got 2."),
+        (NotAskedError, lambda: watched("llama", map=2).clusters(),
+         "clusters needs the weights of decoder layer 0, and its map's blocks hold more than one "
+         "token: watch with map=11 (every weight), or with keep='all'."),
+    ],
+    ids=["near", "within", "weights"],
+)  # fmt: skip
+def test_what_cannot_be_measured(kind, ask, words):
+    with pytest.raises(kind) as raised:
+        ask()
+    assert str(raised.value) == words

@@ -19,15 +19,10 @@ from tests.helpers.media_models import (
 )
 from tests.helpers.model_families import eager
 from tests.helpers.shared_modules import SHARP, recorded, sharp
+from tests.helpers.watching import seen_by
 
 import regard
 from regard.errors import ArgumentError, BackendError, NotAskedError
-
-
-def watched(model, inputs, **options):
-    with torch.no_grad(), regard.watch(model, **options) as seen:
-        model(**inputs)
-    return seen
 
 
 def weights_of(model, inputs):
@@ -64,7 +59,7 @@ def test_patches_after_the_tokens_that_the_parameters_name(name):
     model = sharp(kind(config(**VISION)))
     inputs = {"pixel_values": pixels(1, 3, 8, 12)} | options
     weights_lhqk = weights_of(model, inputs)
-    seen = watched(model, inputs)
+    seen = seen_by(model, inputs)
     before = sum(prefix.values())
     cells = np.arange(before, before + 24)
     starts = np.cumsum([0, *prefix.values()])
@@ -109,7 +104,7 @@ def norms_of(model, path, call, heads):
 def test_norm_weighted():
     model = sharp(hf.ViTModel(hf.ViTConfig(**VISION)))
     inputs = {"pixel_values": pixels(1, 3, 8, 8)}
-    seen = watched(model, inputs)
+    seen = seen_by(model, inputs)
     norms_hk = norms_of(model, "layers.1.attention", lambda: model(**inputs), 2)
     expected_hk = weights_of(model, inputs)[1][:, 0] * norms_hk
     expected_hk /= expected_hk.sum(axis=-1, keepdims=True)
@@ -133,7 +128,7 @@ def test_clip_looks_with_its_vision_alone():
     model = sharp(clip())
     inputs = {"input_ids": torch.arange(3, 20)[None], "pixel_values": pixels(2, 3, 8, 8)}
     output = eager(model, lambda: model(**inputs, output_attentions=True))
-    seen = watched(model, inputs)
+    seen = seen_by(model, inputs)
     for number in range(2):
         row_k = output.vision_model_output.attentions[1][number, 0, 0].double().numpy()
         image = seen.image(layer=1, head=0, image=number)
@@ -154,7 +149,7 @@ def test_swin_puts_its_windows_back(size, monkeypatch, tmp_path):
     model = swin(size)
     inputs = {"pixel_values": pixels(2, 3, size, size)}
     _, calls = recorded(model, lambda: model(**inputs), monkeypatch)
-    live = watched(model, inputs)
+    live = seen_by(model, inputs)
     live.save(tmp_path / "swin.regard")
     for layer, (module, weights_whqk) in enumerate(calls):
         stage, number = divmod(layer, 2)
@@ -195,7 +190,7 @@ def test_llava_where_each_token_looks(strategy, tmp_path):
     ids = torch.tensor([[1, 5, *images, 6, *images, 7, 8]])
     inputs = {"input_ids": ids, "pixel_values": pixels(2, 3, 8, 8)}
     weights_lhqk = weights_of(model, inputs)
-    live = watched(model, inputs)
+    live = seen_by(model, inputs)
     live.save(tmp_path / "llava.regard")
     for seen in (live, regard.load(tmp_path / "llava.regard")):
         for number in range(2):
@@ -224,7 +219,7 @@ def test_a_batch_of_texts_with_an_image_each(tmp_path):
     ids = torch.tensor([[1, 5, *[IMAGE] * 16, 6, 7], [1, *[IMAGE] * 16, 8, 9, 7]])
     inputs = {"input_ids": ids, "pixel_values": pixels(2, 3, 8, 8)}
     output = eager(model, lambda: model(**inputs, output_attentions=True))
-    live = watched(model, inputs)
+    live = seen_by(model, inputs)
     live.save(tmp_path / "batch.regard")
     for seen in (live, regard.load(tmp_path / "batch.regard")):
         for number, start in enumerate((2, 1)):
@@ -247,7 +242,7 @@ def test_qwen_and_its_dynamic_grids(windows, monkeypatch):
     model, grids = qwen(windows), [(4, 6), (8, 4)]
     inputs = packed(*grids)
     output, calls = recorded(model, lambda: model(**inputs, output_attentions=True), monkeypatch)
-    seen = watched(model, inputs)
+    seen = seen_by(model, inputs)
     row_k = output.attentions[1][0, 3, -1].double().numpy()
     tokens = np.flatnonzero(inputs["input_ids"][0] == IMAGE)
     check(
@@ -312,14 +307,13 @@ def test_cross_attention_looks_at_the_patches_of_the_encoder():
     inputs = {"pixel_values": pixels(1, 3, 8, 8), "decoder_input_ids": torch.tensor([[2, 4, 5]])}
     output = eager(model, lambda: model(**inputs, output_attentions=True))
     row_k = output.cross_attentions[1][0, 0, 1].double().numpy()
-    image = watched(model, inputs).image(part="cross", layer=1, head=0, query=1)
+    image = seen_by(model, inputs).image(part="cross", layer=1, head=0, query=1)
     check(image, on_grid(row_k, np.arange(1, 17), (4, 4)), {"class token": row_k[0]})
 
 
 def test_a_program_of_ones_own_needs_a_grid():
     layer = torch.nn.TransformerEncoderLayer(8, 2, 16, batch_first=True).eval()
-    with torch.no_grad(), regard.watch(layer) as seen:
-        layer(pixels(1, 13, 8))
+    seen = seen_by(layer, pixels(1, 13, 8))
     with pytest.raises(NotAskedError, match=r"say it: grid=\(rows, columns\)"):
         seen.image()
     image = seen.image(grid=(3, 4), query=0, head=1)
@@ -336,7 +330,7 @@ def test_a_program_of_ones_own_needs_a_grid():
 def test_a_grid_that_is_not_known():
     """A model that drops patches says so instead of guessing."""
     model = sharp(hf.ViTMAEModel(hf.ViTMAEConfig(**VISION)))
-    seen = watched(model, {"pixel_values": pixels(1, 3, 8, 8)})
+    seen = seen_by(model, {"pixel_values": pixels(1, 3, 8, 8)})
     with pytest.raises(ArgumentError) as refused:
         seen.image()
     assert str(refused.value) == (
@@ -361,7 +355,7 @@ WRONG = [
 @pytest.mark.parametrize(("options", "message"), WRONG, ids=lambda x: str(x)[:20])
 def test_wrong_arguments(options, message):
     model = hf.ViTModel(hf.ViTConfig(**VISION)).eval()
-    seen = watched(model, {"pixel_values": pixels(1, 3, 8, 8)})
+    seen = seen_by(model, {"pixel_values": pixels(1, 3, 8, 8)})
     with pytest.raises(ArgumentError) as refused:
         seen.image(**options)
     assert str(refused.value) == message

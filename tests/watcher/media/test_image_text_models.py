@@ -19,16 +19,11 @@ from tests.helpers.media_models import (
 )
 from tests.helpers.model_families import eager
 from tests.helpers.shared_modules import SHARP, sharp
+from tests.helpers.watching import seen_by
 
 import regard
 from regard.errors import ArgumentError
 from regard.watcher.media.picture_bytes import tiled_area
-
-
-def watched(model, inputs):
-    with torch.no_grad(), regard.watch(model) as seen:
-        model(**inputs)
-    return seen
 
 
 def check(image, expected, **others):
@@ -59,7 +54,7 @@ def test_paligemma_looks_with_its_text(pools, saved):
     inputs = {"input_ids": ids, "pixel_values": pixels(1, 3, 8, 8)}
     inputs["token_type_ids"] = torch.zeros_like(ids)
     output = eager(model, lambda: model(**inputs, output_attentions=True))
-    seen = saved(watched(model, inputs))
+    seen = saved(seen_by(model, inputs))
     assert seen.parts == (("decoder", "cross", "vision") if pools else ("encoder", "decoder"))
     row_k = output.attentions[1][0, 2, 18].double().numpy()
     image = seen.image(layer=1, head=2, query=18)
@@ -85,7 +80,7 @@ def test_smolvlm_puts_its_tiles_side_by_side(rows, columns, saved):
     inputs = {"input_ids": ids, "pixel_values": pixels(1, tiles, 3, 16, 16)}
     row_k = eager(model, lambda: model(**inputs, output_attentions=True))
     row_k = row_k.attentions[1][0, 1, -1].double().numpy()
-    seen = saved(watched(model, inputs))
+    seen = saved(seen_by(model, inputs))
     at = np.flatnonzero(ids[0] == IMAGE).reshape(tiles, 4, 4)
     text = np.delete(row_k, at.reshape(-1)).sum()
     options = {"layer": 1, "head": 1}
@@ -115,7 +110,7 @@ def test_llama_looks_across_at_its_tiles(saved):
         "aspect_ratio_mask": used.expand(2, 2, 4),
     }  # fmt: skip
     row_k = cross_weights(model, inputs)[1, 3, 4]
-    seen = saved(watched(model, inputs))
+    seen = saved(seen_by(model, inputs))
     with pytest.raises(ArgumentError, match="there are 2 sentences"):
         seen.image()
     keys = row_k.reshape(2, 4, 17)  # of each picture and tile
@@ -194,7 +189,7 @@ def test_blip_looks_across_at_its_patches(saved):
         output = model.text_decoder(
             inputs["input_ids"], encoder_hidden_states=vision, output_attentions=True
         )
-    seen = saved(watched(model, inputs))
+    seen = saved(seen_by(model, inputs))
     assert seen.parts == ("decoder", "cross", "vision")
     row_k = output.cross_attentions[1][0, 1, 2].double().numpy()
     image = seen.image(layer=1, head=1, query=2)

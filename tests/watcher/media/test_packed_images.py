@@ -6,6 +6,7 @@ import torch
 import transformers as hf
 from tests.helpers.model_families import check_facts, close
 from tests.helpers.shared_modules import SHARP, recorded, runs, sharp
+from tests.helpers.watching import seen_by
 
 import regard
 
@@ -89,8 +90,7 @@ def test_patches_are_not_named_by_the_text(sees_images):
         inputs["input_ids"], (0, 16 - inputs["input_ids"].shape[1]), value=8
     )
     named = inputs | {"input_ids": text, "mm_token_type_ids": (text == IMAGE).long()}
-    with torch.no_grad(), regard.watch(sees_images) as seen:
-        sees_images(**named)
+    seen = seen_by(sees_images, named)
     tokens = seen._recorder.runs[0].tokens
     assert tokens["encoder"] == [None]
     assert tokens["decoder"][0].tolist() == text[0].tolist()
@@ -113,8 +113,7 @@ def test_two_texts_with_an_image_each(sees_images, tmp_path):
     """Two sentences in the decoder, one sequence of patches in the encoder."""
     inputs = images((4, 4))
     twice = {name: torch.cat([x, x]) for name, x in inputs.items()}
-    with torch.no_grad(), regard.watch(sees_images) as seen:
-        sees_images(**twice)
+    seen = seen_by(sees_images, twice)
     assert seen.sentences == 2
     assert seen.sentence(0).parts == ("encoder", "decoder")
     assert seen.sentence(1).parts == ("decoder",)

@@ -14,6 +14,7 @@ import pytest
 import torch
 import transformers as hf
 from PIL import Image
+from tests.helpers.watching import seen_by
 
 import regard
 from regard.errors import ArgumentError, BackendError, FileError
@@ -41,9 +42,7 @@ def attention(**changes):
 @pytest.fixture(scope="module")
 def seen():
     model = hf.ViTModel(hf.ViTConfig(**VISION)).eval()
-    with torch.no_grad(), regard.watch(model) as seen:
-        model(pixel_values=torch.zeros(1, 3, 8, 8))
-    return seen
+    return seen_by(model, {"pixel_values": torch.zeros(1, 3, 8, 8)})
 
 
 @pytest.mark.parametrize("pillow", [True, False], ids=["pillow", "without"])

@@ -8,6 +8,7 @@ import tokenizers
 import torch
 import transformers as hf
 from tests.helpers.media_models import recipes
+from tests.helpers.watching import seen_by
 
 import regard
 from regard.cli import main
@@ -78,8 +79,7 @@ def whisper():
 def watched(model, seed=1000, **options):
     features, labels = sounds(1, seed)
     tokens = torch.cat([torch.tensor([[START]]), labels[:, :-1]], dim=1)
-    with torch.no_grad(), regard.watch(model, **options) as seen:
-        model(input_features=features, decoder_input_ids=tokens)
+    seen = seen_by(model, {"input_features": features, "decoder_input_ids": tokens}, **options)
     return seen, labels
 
 
@@ -179,8 +179,7 @@ def planted(rows=5, keys=30):
 def test_planted_heads_are_told_apart():
     weights = planted()
     model = Planted(weights)
-    with torch.no_grad(), regard.watch(model) as seen:
-        model(torch.ones(1, len(weights), 30, 2, dtype=torch.float64))
+    seen = seen_by(model, torch.ones(1, len(weights), 30, 2, dtype=torch.float64))
     times = seen.word_times(seconds=0.5, first=1)
     assert [(x.layer, x.head) for x in times.heads] == [(0, 0), (0, 4)]
     # The first row writes the first token, so that the last piece belongs to what comes after.
@@ -222,8 +221,11 @@ def test_padding_is_left_out(whisper):
     tokens = torch.cat([torch.tensor([[START]]), labels[:, :2]], dim=1)
     mask = torch.zeros(1, features.shape[-1], dtype=torch.long)
     mask[:, : features.shape[-1] // 2] = 1
-    with torch.no_grad(), regard.watch(whisper, processor=Processor()) as seen:
-        whisper(input_features=features, attention_mask=mask, decoder_input_ids=tokens)
+    seen = seen_by(
+        whisper,
+        {"input_features": features, "attention_mask": mask, "decoder_input_ids": tokens},
+        processor=Processor(),
+    )
     assert seen._source.real_positions(POSITIONS, 0) == POSITIONS // 2
     assert seen.word_times().words[-1].end <= 0.02 * POSITIONS / 2
 
@@ -236,8 +238,7 @@ def test_samples_and_the_strides_of_convolutions():
     )  # fmt: skip
     model = hf.Wav2Vec2Model(config).eval()
     extractor = hf.Wav2Vec2FeatureExtractor(sampling_rate=1000)
-    with torch.no_grad(), regard.watch(model, processor=extractor) as seen:
-        model(input_values=torch.zeros(1, 400))
+    seen = seen_by(model, {"input_values": torch.zeros(1, 400)}, processor=extractor)
     assert seen.tokens[-1] == "0.38 s"  # 39 positions of ten samples
     np.testing.assert_allclose(seen.seconds()[:3], [0, 0.01, 0.02])
     with pytest.raises(NotAskedError) as refused:
