@@ -236,7 +236,7 @@ def gather(problem: Problem, requested: Requested, plan: TilePlan) -> Gathered:
     else:
         _run_tiles(plan, gathered)
     if plan.name == "two passes":
-        _run_second_pass(plan, gathered)
+        run_second_pass(problem, plan, gathered.columns, gathered.shift_hq, gathered.inverse_hq)
     return gathered
 
 
@@ -309,11 +309,13 @@ def _run_tiles(plan: TilePlan, gathered: Gathered) -> None:
     run_in_order(plan.units(problem), work)
 
 
-def _run_second_pass(plan: TilePlan, gathered: Gathered) -> None:
-    problem, columns = gathered.problem, gathered.columns
+def run_second_pass(
+    problem: Problem, plan: TilePlan, columns: ColumnSums, shift_hq: Array, inverse_hq: Array
+) -> None:
+    """Add what belongs to columns, from shift and inverse of every row (see Rows)."""
 
     def work(unit: Unit, scratch: Scratch) -> list[ColumnPart]:
-        rows = gathered.shift_hq[unit.heads, unit.rows], gathered.inverse_hq[unit.heads, unit.rows]
+        rows = shift_hq[unit.heads, unit.rows], inverse_hq[unit.heads, unit.rows]
         return second_pass(problem, plan, unit, *rows, scratch, columns)
 
     def commit(unit: Unit, parts: list[ColumnPart]) -> None:

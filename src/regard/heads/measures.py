@@ -261,14 +261,11 @@ class UniformBaseline:
 def uniform_baseline(problem: ProblemLike) -> UniformBaseline:
     """The baseline of a problem: from ranges of visible keys, or with a mask from scores of 0."""
     visibility, heads = problem.visibility, problem.heads
-    if visibility.mask is not None:
-        return _baseline_from_sums(
-            visibility.keys, visibility.offset, *_counted_choices(problem)
-        ).for_heads(heads)
-    if visibility.lengths_h is not None:
-        return _baseline_from_sums(
-            visibility.keys, visibility.offset, *_choices_in_ranges(visibility)
-        ).for_heads(heads)
+    if visibility.mask is not None or visibility.lengths_h is not None:
+        masked = visibility.mask is not None
+        counted = _counted_choices(problem) if masked else _choices_in_ranges(visibility)
+        sums = _baseline_from_sums(visibility.keys, visibility.offset, *counted)
+        return sums.for_heads(heads)
     band = uniform_in_band(
         visibility.queries, visibility.keys, visibility.offset, visibility.left, visibility.right
     )

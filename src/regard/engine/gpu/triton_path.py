@@ -54,10 +54,7 @@ from regard.engine.tensors import Tensor, send
 
 
 def facts_by_kernels(
-    call: DeviceCall,
-    requested: Requested,
-    external_total_hq: Tensor | None,
-    put_off: bool = False,
+    call: DeviceCall, requested: Requested, external_total_hq: Tensor | None, put_off: bool = False
 ) -> FactTensors:
     """Every requested fact, equal to ``textbook.attend`` on the numbers as they are.
 
@@ -165,10 +162,7 @@ def _entropy_share(total_hq: Tensor, entropy_hq: Tensor, external_total_hq: Tens
 
 
 def _add_by_hopper(
-    common: CommonArguments,
-    requested: Requested,
-    facts: FactTensors,
-    total_hq: Tensor,
+    common: CommonArguments, requested: Requested, facts: FactTensors, total_hq: Tensor
 ) -> None:
     """The facts that the kernels for Hopper compute; _add_missing does the rest."""
     lacks_entropy = requested.entropy and facts.entropy_hq is None

@@ -16,12 +16,7 @@ from regard.engine.call import Cost, Requested
 from regard.engine.observation import ArrayFacts, Head, Observation
 from regard.engine.profile import Profile, bands_between
 from regard.engine.ring.gpu_passes import DeviceColumns, device_row_pass, natural_total
-from regard.engine.ring.passes import (
-    RankColumns,
-    fits_gathered,
-    gathered_pass,
-    row_pass,
-)
+from regard.engine.ring.passes import RankColumns, fits_gathered, gathered_pass, row_pass
 from regard.engine.ring.rank_slice import DeviceRankSlice, RankSlice
 from regard.engine.ring.transport import Transport, sum_over_ranks
 from regard.engine.tensors import as_array, is_tensor

@@ -35,7 +35,7 @@ def device_row_pass(
     def visit(source: int, tensors: list[Any]) -> None:
         key_gkd, value_gkv = (tensor.to(call.device) for tensor in tensors)
         for chunk, columns in rank_slice.visible_chunks(rank_slice.rank, source):
-            part = rank_slice.part(chunk, columns, call.query_hqd, key_gkd, value_gkv)
+            part = rank_slice.subproblem(chunk, columns, call.query_hqd, key_gkd, value_gkv)
             facts, _ = compute_facts(part, step_request, None)
             rows[chunk.local.start].merge(facts, columns.sequence.start)
 
@@ -89,9 +89,10 @@ def _entropy_part(share_hq: Tensor, entropy_hq: Tensor) -> Tensor:
 
 
 def _join_rows(call: Any, requested: Requested, rows: list[DeviceRows]) -> dict[str, Array]:
+    rows = rows or [DeviceRows(call, Chunk(slice(0, 0), slice(0, 0)), requested)]
+
     def joined(name: str) -> Any:
-        parts = [getattr(row, name) for row in rows]
-        return torch.cat(parts, dim=1) if parts else getattr(_no_rows(call, requested), name)
+        return torch.cat([getattr(row, name) for row in rows], dim=1)
 
     facts = {"log2_total": as_array(joined("total_hq")) * LOG2_E}
     if requested.output:
@@ -102,10 +103,6 @@ def _join_rows(call: Any, requested: Requested, rows: list[DeviceRows]) -> dict[
         facts["top_weights"] = as_array(joined("weights_hqn"))
         facts["top_keys"] = as_array(joined("keys_hqn"))
     return facts
-
-
-def _no_rows(call: Any, requested: Requested) -> DeviceRows:
-    return DeviceRows(call, Chunk(slice(0, 0), slice(0, 0)), requested)
 
 
 def natural_total(rank_slice: RankSlice, log2_total_hq: Array) -> Tensor:
@@ -139,7 +136,9 @@ class DeviceColumns(RankColumns):
         ):
             both = rows.local, rows.sequence
             some = Chunk(*(slice(x.start + start, x.start + stop) for x in both))
-            part = rank_slice.part(some, columns, query_hqd, call.key_gkd, rank_slice.empty_value())
+            part = rank_slice.subproblem(
+                some, columns, query_hqd, call.key_gkd, rank_slice.empty_value()
+            )
             facts, _ = compute_facts(part, step_request, total_hq[:, some.local])
             received_hk: Any = facts.received_hk
             self.received_hk[:, columns.local] += as_array(received_hk).astype(np.float64)

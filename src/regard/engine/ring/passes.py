@@ -11,12 +11,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from regard.engine.call import Problem, Requested, blocks
-from regard.engine.observe import Gathered, gather
+from regard.engine.observe import Gathered, gather, run_second_pass
 from regard.engine.ring.layout import Chunk
 from regard.engine.ring.rank_slice import RankSlice
 from regard.engine.ring.transport import Message, Transfer, Transport, empty_tokens, ring_pass
 from regard.engine.threads import run_in_order
-from regard.engine.tiles.columns import ColumnPart, ColumnSums, cut, second_pass
+from regard.engine.tiles.columns import ColumnSums, cut
 from regard.engine.tiles.plan import Unit, choose
 from regard.engine.tiles.rows import Rows, Scratch, stream_past
 from regard.typing import Array
@@ -248,25 +248,12 @@ class RankColumns:
             for edges, chunk in zip(self.edges, (rows, columns), strict=True)
         )
         sums = ColumnSums(part, replace(requested, edges=column_edges, row_edges=row_edges))
-        _sum(part, sums, shift_hq[:, rows.local], inverse_hq[:, rows.local])
+        some = shift_hq[:, rows.local], inverse_hq[:, rows.local]
+        run_second_pass(part, choose(part, False), sums, *some)
         self.received_hk[:, columns.local] += sums.received_hk
         if self.map_hrc is not None:
             self.map_hrc[:, row, column] += sums.map_hrc
         return sums.distance_hn
-
-
-def _sum(part: Problem, sums: ColumnSums, shift_hq: Array, inverse_hq: Array) -> None:
-    plan = choose(part, False)
-
-    def work(unit: Unit, scratch: Scratch) -> list[ColumnPart]:
-        rows = shift_hq[unit.heads, unit.rows], inverse_hq[unit.heads, unit.rows]
-        return second_pass(part, plan, unit, *rows, scratch, sums)
-
-    def commit(unit: Unit, parts: list[ColumnPart]) -> None:
-        for column_part in parts:
-            sums.add(column_part)
-
-    run_in_order(plan.units(part), work, commit)
 
 
 MAX_GATHERED_BYTES = 2**28  # of all keys and values; beyond that they go around the ring

@@ -113,21 +113,14 @@ class DeviceRankSlice(RankSlice):
         call: Any = self.problem
         return np.dtype(np.float64 if call.compute_dtype == torch.float64 else np.float32)
 
-    def part(
+    def subproblem(
         self, rows: Chunk, columns: Chunk, query_hqd: Any, key_gkd: Any, value_gkv: Any
-    ) -> DeviceCall:
-        """The call of one chunk of queries and one chunk of keys."""
-        full: Any = self.problem
-        mask = full.mask
-        part: DeviceCall = replace(
-            full,
-            query_hqd=query_hqd[:, rows.local],
-            key_gkd=key_gkd[:, columns.local],
-            value_gkv=value_gkv[:, columns.local],
-            visibility=full.visibility.part(rows.sequence, columns.sequence),
-            mask=None if mask is None else mask[..., rows.sequence, columns.sequence],
-        )
-        return part
+    ) -> Any:
+        """The DeviceCall of one chunk of queries and one chunk of keys."""
+        part: Any = super().subproblem(rows, columns, query_hqd, key_gkd, value_gkv)
+        if part.mask is None:
+            return part
+        return replace(part, mask=part.mask[..., rows.sequence, columns.sequence])
 
     def visibilities(self) -> tuple[Visibility, ...]:
         full: Any = self.problem
@@ -140,9 +133,8 @@ class DeviceRankSlice(RankSlice):
     def flops(self, query_rank: int, key_rank: int, value_gkv: Any) -> int:
         full: Any = self.problem
         arrays = full.query_hqd, full.key_gkd, full.value_gkv
-        parts = [
-            self.part(*chunks, *arrays) for chunks in self.visible_chunks(query_rank, key_rank)
-        ]
+        chunks = self.visible_chunks(query_rank, key_rank)
+        parts = [self.subproblem(*pair, *arrays) for pair in chunks]
         width = full.key_gkd.shape[-1] + value_gkv.shape[-1]
         return sum(2 * width * part.pairs() for part in parts)
 
