@@ -69,10 +69,9 @@ class LayerObservation(Observation):
         """
         if not isinstance(query, str):
             return super().row(query, head)
-        from regard.watcher.measures.links import only_position, word_tokens
+        from regard.watcher.measures.links import word_tokens
 
-        text, _ = self.texts_for(f"row({query!r})")
-        rows = word_tokens(text, only_position(text, query))
+        rows = word_tokens(self.texts_for(f"row({query!r})")[0], query)
         return np.asarray(self.tile(rows, slice(None), head).mean(axis=-2))
 
     @property

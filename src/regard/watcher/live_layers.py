@@ -14,7 +14,7 @@ from regard.watcher.capture.recorder import Recorder
 from regard.watcher.capture.records import LayerRecord
 from regard.watcher.capture.runs import ForwardRun, LayerKey, MemoryUse
 from regard.watcher.layer import LayerObservation
-from regard.watcher.media.image_grids import ImageGrid, Size, image_grids
+from regard.watcher.media.image_grids import ImageGrid, Size, image_grids, token_ids
 from regard.watcher.media.picture_bytes import FramedPicture
 from regard.watcher.media.sound import real_positions, seconds_of_position, sound_call, time_names
 from regard.watcher.media.word_pixels import diffusion_call, prompt_text
@@ -242,13 +242,13 @@ class LiveLayers:
         keys = self._text(run, layer_key.part, sentence, record.keys)
         if (record.first_row, record.queries) == (0, record.keys):
             return keys, keys
-        ids = self._ids(run, layer_key.part, sentence)
+        ids = token_ids(run, layer_key.part, sentence)
         start, stop = record.first_row, record.first_row + record.queries
         ids = None if ids is None else ids[start:stop]
         return self._tokenized(ids, record.queries), keys
 
     def _text(self, run: ForwardRun, part: str, sentence: int, length: int) -> TokenizedText:
-        ids = self._ids(run, part, sentence)
+        ids = token_ids(run, part, sentence)
         if ids is not None and len(ids) != length:
             ids = None if len(ids) < length else ids[:length]
         if ids is None:
@@ -265,10 +265,6 @@ class LiveLayers:
     def prompt_tokens(self, part: str, sentence: int) -> int | None:
         given = self._run.prompts.get(part, [])
         return given[sentence] if sentence < len(given) else None
-
-    def _ids(self, run: ForwardRun, part: str, sentence: int) -> Any:
-        ids_b = run.tokens.get(part)
-        return ids_b[sentence] if ids_b is not None and sentence < len(ids_b) else None
 
     def image_grids(
         self, layer_key: LayerKey, sentence: int, size: Size | None = None

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from regard.display import TextDisplay
 from regard.errors import ArgumentError, NotAskedError
-from regard.heads.links import Link, same_words, word_position
+from regard.heads.links import Link, single_word
 from regard.text.link_file import LabelledLink, LinkedSentence
 from regard.text.words import TokenizedText
 from regard.typing import Array
@@ -69,20 +69,12 @@ def find(
 
 def only_position(text: TokenizedText, word: str | int) -> int:
     """The position of a word; one that comes several times has to be numbered."""
-    position = word_position(text.words, word)
-    times = len(same_words(text.words, str(word)))
-    if isinstance(word, str) and times > 1:
-        raise ArgumentError(
-            f"{word!r} must have a number, since the text has it {times} times: "
-            f"{', '.join(repr(f'{word}#{i + 1}') for i in range(min(times, 3)))}"
-            f"{', ...' if times > 3 else ''}."
-        )
-    return position
+    return single_word(text.words, word)
 
 
-def word_tokens(text: TokenizedText, word: int) -> slice:
+def word_tokens(text: TokenizedText, word: str | int) -> slice:
     """The positions of the tokens of a word."""
-    tokens = np.flatnonzero(np.equal(text.word_of_token, word))
+    tokens = np.flatnonzero(np.equal(text.word_of_token, single_word(text.words, word)))
     return slice(int(tokens[0]), int(tokens[-1]) + 1)
 
 

@@ -12,7 +12,7 @@ from regard.heads.rollout import ROLLOUT_EXPLANATION, flow_row, rolled_out
 from regard.transformer.combine import Mixed
 from regard.typing import Array
 from regard.watcher.layer import LayerObservation
-from regard.watcher.measures.links import only_position, word_tokens
+from regard.watcher.measures.links import word_tokens
 
 if TYPE_CHECKING:
     from regard.watcher.seen import Seen
@@ -47,8 +47,7 @@ def flow(seen: Seen, word: str | int, *, part: str | None = None) -> Array:
     part : the part of the model, where it has several; cross-attention has no flow.
     """
     layers = _layers_of_one_text(seen, part, "flow", MAX_FLOW_TOKENS)
-    text, _ = seen.texts(part)
-    rows = word_tokens(text, only_position(text, word))
+    rows = word_tokens(seen.texts(part)[0], word)
     means = [layer.mean_weights() for layer in layers]
     flows = [flow_row(means, row) for row in range(rows.start, rows.stop)]
     return np.asarray(np.mean(flows, axis=0))

@@ -114,7 +114,7 @@ def image_grids(
     records = run.records[layer_key]
     if layer_key.part.split()[0] == "cross":
         return _encoder_grids(source, layer_key, sentence, size)
-    ids = _token_ids(run, layer_key.part, sentence)
+    ids = token_ids(run, layer_key.part, sentence)
     config = _text_config(source.recorder.media.model)
     if ids is not None and any(call.has(ASPECT_RATIOS) for call in calls):
         raise NotAskedError(f"{layer_key} saw no image: the cross-attention of this model does.")
@@ -163,7 +163,7 @@ def vision_grids(
     root = source.recorder.media.model
     module = root.get_submodule(path.partition("#")[0])
     call = next((x for x in calls if x.contains(module)), None)
-    if call is None or (_composite(call.config) and not _visual(path)):
+    if call is None or (hasattr(call.config, "vision_config") and not _visual(path)):
         raise NotAskedError(f"{layer_key} saw no image: it is a layer of the text.")
     keys = [record.keys for record in records]
     if call.has(GRID_THW):
@@ -386,7 +386,8 @@ def grids_thw(call: MediaCall) -> list[Size]:
     return sizes
 
 
-def _token_ids(run: ForwardRun, part: str, sentence: int) -> Any:
+def token_ids(run: ForwardRun, part: str, sentence: int) -> Any:
+    """The tokens of a sentence of a part, None where they are not known."""
     ids_b = run.tokens.get(part)
     return ids_b[sentence] if ids_b is not None and sentence < len(ids_b) else None
 
@@ -406,10 +407,6 @@ def _text_config(root: Any) -> Any:
 def vision_config(config: Any) -> Any:
     """The config of the encoder of images."""
     return getattr(config, "vision_config", config)
-
-
-def _composite(config: Any) -> bool:
-    return hasattr(config, "vision_config")
 
 
 def _visual(path: str) -> bool:
