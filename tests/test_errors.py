@@ -1,6 +1,7 @@
 """Errors: their tree, the sentence form of their messages, and suggestions for wrong keywords."""
 
 import inspect
+import traceback
 
 import numpy as np
 import pytest
@@ -91,3 +92,12 @@ def test_the_sentence_about_such_a_name():
 def test_methods_of_a_class_name_their_arguments_too():
     with pytest.raises(errors.ArgumentError, match=r"^text must be a string, got 3"):
         regard.Transformer.random(3)
+
+
+def test_a_traceback_shows_the_users_line_and_ours_where_viewers_hide_frames():
+    """pytest and IPython leave out a frame that says so: there is one of the decorators."""
+    with pytest.raises(errors.ArgumentError) as error:
+        regard.observe(X, X, X, top="x")
+    frames = [frame for frame, _ in traceback.walk_tb(error.tb)]
+    between = [x for x in frames if x.f_code.co_filename.endswith("arguments.py")]
+    assert [x.f_locals["__tracebackhide__"] for x in between] == [True]

@@ -155,7 +155,7 @@ def test_a_word_that_comes_several_times_has_to_be_numbered(decoder):
     twice = next(word for word in words if words.count(word) > 1)
     with pytest.raises(ArgumentError) as error:
         decoder.find(twice, words[0])
-    text = f"{twice!r} must have a number, since the text has it {words.count(twice)} times: "
+    text = f"the word must occur once, got {twice!r}, which occurs {words.count(twice)} times, "
     assert str(error.value).startswith(text)
     assert decoder.find(f"{twice}#1", 0)
 
@@ -164,7 +164,7 @@ def test_capitals_tell_words_apart():
     words = ("City", "is", "a", "city")
     text = TokenizedText(words, words, words, (0, 1, 2, 3))
     assert [only_position(text, word) for word in ("City", "city", "IS")] == [0, 3, 1]
-    with pytest.raises(ArgumentError, match="'CITY' must have a number"):
+    with pytest.raises(ArgumentError, match="the word must occur once, got 'CITY', which"):
         only_position(text, "CITY")
 
 

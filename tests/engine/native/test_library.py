@@ -22,12 +22,7 @@ def fresh():
     """The loader as at the start of a process, before and after."""
 
     def clear():
-        for cached in (
-            library._bound,
-            library._state,
-            library._library,
-            library._from_environment,
-        ):
+        for cached in (library._bound, library._state, library._library, library._from_environment):
             cached.cache_clear()
 
     clear()
@@ -70,10 +65,7 @@ def test_the_environment_forces_a_level(fresh, monkeypatch):
 
 def test_an_unknown_level_is_refused(fresh, monkeypatch):
     message = "{} must be one of off, baseline, avx2, avx512, neon, simd128, got 'sse'."
-    with (
-        pytest.raises(ArgumentError, match=message.format("level")),
-        library.using_level("sse"),
-    ):
+    with pytest.raises(ArgumentError, match=message.format("level")), library.using_level("sse"):
         pass
     monkeypatch.setenv("REGARD_NATIVE", "sse")
     with pytest.raises(ArgumentError, match=message.format("REGARD_NATIVE")):
