@@ -1,21 +1,21 @@
 """The collection: attentions in the manners of public code get the verdict they deserve."""
 
 import pytest
-from tests.checker.collection import (  # noqa: F401 (each module fills a half)
+from tests.checker.samples.collection import (  # noqa: F401 (each module fills a half)
     kept_functions,
     kept_modules,
     tuned_functions,
     tuned_modules,
 )
-from tests.checker.collection.registry import KEPT_BACK, TUNED
+from tests.checker.samples.collection.registry import KEPT_BACK, TUNED
 
 from regard.checker.check import check
 
 
 def cases(half):
-    """Every eighth implementation in every run, the others at night."""
+    """Every twelfth implementation in every run, the others at night."""
     return [
-        pytest.param(entry, id=str(entry), marks=() if i % 8 == 0 else pytest.mark.nightly)
+        pytest.param(entry, id=str(entry), marks=() if i % 12 == 0 else pytest.mark.nightly)
         for i, entry in enumerate(half.entries)
     ]
 

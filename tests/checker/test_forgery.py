@@ -105,7 +105,17 @@ def forgeries(tmp_path_factory):
     return path
 
 
-@pytest.mark.parametrize("name", NAMES)
+AT_NIGHT = pytest.mark.nightly
+RARER = ("many_messages", "report_as_message", "exits_later", "from_the_judge", "Vanishes",
+         "BySentence", "ByPlace")  # fmt: skip
+
+
+def some(names):
+    """The names, those of a kind with others at night alone."""
+    return [pytest.param(name, marks=AT_NIGHT if name in RARER else ()) for name in names]
+
+
+@pytest.mark.parametrize("name", some(NAMES))
 def test_a_forged_verdict_never_passes(forgeries, name):
     report = check_apart(f"{forgeries}:{name}", {}, Limits())
     assert not report.right, str(report)
@@ -229,7 +239,7 @@ def forged_modules(tmp_path_factory):
     return path
 
 
-@pytest.mark.parametrize("name", FORGED_NAMES)
+@pytest.mark.parametrize("name", some(FORGED_NAMES))
 def test_a_module_cannot_pass_by_what_it_says_of_its_vectors(forged_modules, name):
     report = check_apart(f"{forged_modules}:{name}", {}, Limits())
     assert not report.right, str(report)
@@ -309,9 +319,6 @@ def test_an_array_that_is_named_often_counts_each_time(tmp_path):
         file.seek(0)
         with pytest.raises(ValueError, match="a message that is too long"):
             read_message(file)
-
-
-AT_NIGHT = pytest.mark.nightly
 
 
 @pytest.mark.parametrize(

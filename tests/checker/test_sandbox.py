@@ -142,8 +142,8 @@ def test_a_bad_option_is_one_sentence(hostile):
 @pytest.mark.parametrize(
     "target",
     [
-        f"{ROOT}/tests/checker/wild/right_blocks.py:PreNormAttention",
-        f"{ROOT}/tests/checker/wild/right_modules.py:CausalSelfAttention",
+        f"{ROOT}/tests/checker/samples/wild/right_blocks.py:PreNormAttention",
+        f"{ROOT}/tests/checker/samples/wild/right_modules.py:CausalSelfAttention",
         "torch.nn.functional:scaled_dot_product_attention",
     ],
 )

@@ -6,8 +6,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from regard.checker.sheets import check_sheet
 from regard.errors import FileError
+from regard.sheets import check_sheet
 from regard.text.sheet import load_sheet
 from regard.textbook.steps import self_attention
 

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from regard.checker.sheets import Interval, check_sheet, claimed_row
 from regard.errors import FileError
+from regard.sheets import Interval, check_sheet, claimed_row
 from regard.textbook.stages import softmax
 from regard.textbook.steps import self_attention
 

@@ -7,6 +7,7 @@ from torch import nn
 
 import regard
 from regard.checker.check import check
+from regard.checker.example import read_call
 from regard.checker.structure import understand
 from regard.errors import ArgumentError
 
@@ -16,17 +17,20 @@ class Attention(nn.Module):
 
     def __init__(self, fault="", choice=""):
         super().__init__()
-        self.fault, self.choice, self.h = fault, choice, 4
+        self.fault, self.choice, self.parts = fault, choice, 4
         self.q_proj, self.k_proj, self.v_proj, self.o_proj = (nn.Linear(32, 32) for _ in range(4))
         if choice == "gate":
             self.gate = nn.Linear(32, 32)
+        if choice == "distance" or fault == "length":
+            self.table = nn.Parameter(torch.randn(64, 8))
+        self.num_heads = 8 if fault == "number of heads" else 4
 
     def heads(self, x, otherwise=False):
         if otherwise:
-            return x.unflatten(-1, (-1, self.h)).permute(0, 3, 1, 2)
-        return x.unflatten(-1, (self.h, -1)).transpose(1, 2)
+            return x.unflatten(-1, (-1, self.parts)).permute(0, 3, 1, 2)
+        return x.unflatten(-1, (self.parts, -1)).transpose(1, 2)
 
-    def forward(self, x):
+    def forward(self, x):  # noqa: PLR0912 (each branch is a fault)
         fault = self.fault
         q, k, v = self.q_proj(x), self.k_proj(x), self.v_proj(x)
         if fault == "value as key":
@@ -35,21 +39,37 @@ class Attention(nn.Module):
             v = x @ self.v_proj.weight.T
         if fault == "rolled":
             v = v.roll(1, 1)
+        if fault == "angles":
+            x = torch.arange(x.shape[1], dtype=x.dtype)[:, None] * torch.ones(32, dtype=x.dtype)
+            q, k = q + x.sin() + (2 * x).cos(), k + x.sin() + (2 * x).cos()
         q, k, v = self.heads(q), self.heads(k, fault == "cut"), self.heads(v)
+        if fault == "across":
+            q, k, v = (a.transpose(1, 2) for a in (q, k, v))
+        if fault == "norm of heads":
+            q, k = nn.functional.normalize(q), nn.functional.normalize(k)
         if fault == "tiled":
             k, v = (a[:, :2].repeat(1, 2, 1, 1) for a in (k, v))
         scores = q @ k.transpose(-1, -2) / (1 if self.choice == "scale" else 8**0.5)
         if self.choice == "cap":
             scores = 30 * (scores / 30).tanh()
         t = scores.shape[-1]
+        if self.choice == "distance" or fault == "length":
+            gap = torch.arange(t)[:, None] - torch.arange(t) + (2 * t if fault else 30)
+            scores = scores + torch.einsum("bhqd,qkd->bhqk", q, self.table[gap])
+        if fault == "cap":
+            hidden = scores.masked_fill(torch.ones(t, t).triu(1).bool(), -1e9)
+            scores = 5 * (hidden / 5).tanh()
         if fault == "ahead":
             scores = scores.masked_fill(torch.ones(t, t).triu(2).bool(), -torch.inf)
         weights = scores.softmax(-1)
         if fault == "late mask":
             weights = weights * torch.ones(t, t).tril()
-        out = (weights @ v).transpose(1, 2).flatten(2)
+        out = weights @ v
+        out = (out if fault == "across" else out.transpose(1, 2)).flatten(2)
         if self.choice == "gate":
             out = out * self.gate(x).sigmoid()
+        if fault == "returned":
+            return self.o_proj(out), weights.sum(1)
         return out if fault == "no output layer" else self.o_proj(out)
 
 
@@ -66,15 +86,23 @@ FAULTS = {
     "ahead": "causal mask off by one: sees the next word",
     "late mask": "weights changed after the softmax",
     "no output layer": "a parameter is never used",
+    "across": "attention across heads",
+    "angles": "sine and cosine of different angles",
+    "norm of heads": "normalised over the heads",
+    "number of heads": "another number of heads",
+    "length": "relative positions that change with the length",
+    "cap": "softcap after the mask",
+    "returned": "returned weights are not the weights used",
 }
 CHOICES = {
     "scale": "scores are not divided by √8",
     "cap": "scores are capped at 30 by tanh",
     "gate": "a gate on what the heads give",
+    "distance": "a learned term of the distance is added (table)",
 }
 
 
-AT_NIGHT = ("tiled", "rolled", "ahead", "no output layer")
+AT_NIGHT = ("tiled", "rolled", "ahead", "no output layer", "number of heads", "cap")
 
 
 @pytest.mark.parametrize(
@@ -169,6 +197,58 @@ def test_an_example_call_replaces_guesses():
     assert report.facts[0] == "3 heads of 8"
     with pytest.raises(TypeError, match="unexpected keyword 'schem'"):
         check(module, schem="exact")
+
+
+class Images(nn.Module):
+    """Two heads over the places of an image (batch, channel, height, width)."""
+
+    def __init__(self):
+        super().__init__()
+        self.qkv, self.out = nn.Conv2d(12, 36, 1), nn.Conv2d(12, 12, 1)
+
+    def forward(self, x):
+        b, c, h, w = x.shape
+        q, k, v = (a.reshape(b, 2, 6, h * w) for a in self.qkv(x).chunk(3, 1))
+        weights = (q.transpose(-1, -2) @ k / 6**0.5).softmax(-1)
+        return self.out((v @ weights.transpose(-1, -2)).reshape(b, c, h, w))
+
+
+def test_an_example_call_is_never_worse_than_none():
+    assert check(Images()).status == 0
+    assert check(Images(), torch.randn(2, 12, 3, 4)).status == 0
+
+
+def masked(x, w_q, w_k, w_v, lengths):
+    q, k, v = (np.einsum("bnd,dhk->bhnk", x, w) for w in (w_q, w_k, w_v))
+    scores = q @ k.swapaxes(-1, -2) / q.shape[-1] ** 0.5
+    hidden = np.arange(x.shape[1]) >= lengths[:, None]
+    scores = np.where(hidden[:, None, None], -np.inf, scores)
+    e = np.exp(scores - scores.max(-1, keepdims=True))
+    return (e / e.sum(-1, keepdims=True) @ v).swapaxes(1, 2).reshape(*x.shape[:2], -1)
+
+
+def test_what_the_mask_of_an_example_hides_is_compared_with_what_it_says():
+    random = np.random.default_rng(0)
+    matrices = [random.standard_normal((8, 2, 4)) for _ in range(3)]
+    arrays = (random.standard_normal((2, 5, 8)), *matrices)
+    report = check(masked, *arrays, np.array([3, 5]))
+    assert report.status == 0, str(report)
+    assert "`lengths`: so many keys" in report.facts
+
+    def one_more(x, w_q, w_k, w_v, lengths):
+        return masked(x, w_q, w_k, w_v, lengths + 1)
+
+    assert check(one_more, *arrays, np.array([3, 4])).status == 2
+
+
+def test_a_call_may_stand_in_a_lambda_and_a_part_of_its_result_be_taken():
+    names = {"m": Attention(), "x": np.zeros((2, 5, 32)), "abs": abs}
+    for text in ("m(x)", "m(x)[0]", "(lambda y: m(y))(x)", "(lambda a: a(x)[0])(m)"):
+        target, example = read_call(text, dict(names))
+        assert target is names["m"]
+        assert example.arguments == (names["x"],)
+    with pytest.raises(ArgumentError, match=r"^--call must be a call such as"):
+        read_call("x", names)
 
 
 def test_a_file_can_be_named(tmp_path):

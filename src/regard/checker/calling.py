@@ -34,6 +34,7 @@ MAX_VALUES = 90  # of the arguments that are no arrays, for arrays of one form
 MAX_ALIKE = 3  # equal errors, whatever the other arguments are: then the form is wrong
 MASK_ROLES = ("mask", "padding", "lengths")
 MATRIX_NAME = r"^w(?!$)|weight|param|kernel|^c_|proj|^b_|bias"
+PAIR_NAME = r"^z(_?(ij|in))?$|pair|edge"
 ALL_THREE = r"qkv|kqv|attn|^in_|all"
 Maker = Callable[[int, int], Any]  # of a value, from the numbers of sentences and words
 
@@ -52,7 +53,6 @@ class Called:
     fixed: dict[str, Maker]
     reading: Reading
     reader: Reader
-    unused: str = ""  # a matrix that nothing is done with
 
     def __call__(self, *arrays: Any, **options: Any) -> Any:
         bound = Binding(self.layer.called, self.names, self.forms, self.fixed, options)
@@ -200,8 +200,6 @@ class Attempt:
     def read(self, layer: Layer) -> Called | None:
         """The call with its reading; None where its trace shows no attention."""
         fixed = self.settled(layer)
-        matrices = [n for n in fixed if re.search(MATRIX_NAME, n.lower())]
-        unused = next((n for n in matrices if fixed[n](1, 1) is None), "")
         bound = Binding(layer.called, self.names, self.forms, fixed | self.masks)
 
         def call(arrays: tuple[Array, ...]) -> Trace:
@@ -215,8 +213,7 @@ class Attempt:
         reading = reader.reading()
         if reading is None:
             return None
-        unused = unused or _unused_layer(layer, reader, reading)
-        return Called(layer, self.names, self.forms, fixed, reading, reader, unused)
+        return Called(layer, self.names, self.forms, fixed, reading, reader)
 
     def without_unused(self, layer: Layer, called: Called) -> Called:
         """The call without the arrays that its attention has nothing of, where it works so."""
@@ -265,25 +262,18 @@ def _widths(forms: tuple[Form, ...]) -> list[int]:
     return [int(np.prod([x for x in form if isinstance(x, int)])) for form in forms]
 
 
-def _unused_layer(layer: Layer, reader: Reader, reading: Reading) -> str:
-    """A matrix for an output layer where there is none: nothing is done with it."""
-    if reading.output is not None or layer.library != "torch":
-        return ""
-    parameters: Any = getattr(layer.exact, "parameters", tuple)()
-    unused = [p for p in parameters if p.ndim == 2 and id(p) not in reader.seen]
-    width = reading.widths[reading.sources[0]]
-    return next(("a matrix" for p in unused if width in p.shape), "")
-
-
 def attempts(
     parameters: list[inspect.Parameter], layer: Layer, widths: list[int]
 ) -> Iterator[Attempt]:
     """The ways to call a function, the likeliest first."""
     required = [p for p in parameters if p.default is p.empty] or parameters[:1]
     arrays = [p for p in required if kind_of(p) == "array"] or required[:1]
+    if required and kind_of(required[0]) == "role":  # the first is no mask, whatever its name is
+        arrays = list(dict.fromkeys([required[0], *arrays]))
     optional = [p.name for p in parameters if p.default is None and kind_of(p) == "array"]
     learnt: dict[str, tuple[str, ...]] = {}
-    masks = [p.name for p in required if ROLE_BY_NAME.get(p.name.lower()) in MASK_ROLES]
+    masks = [p.name for p in required if ROLE_BY_NAME.get(p.name.lower()) in MASK_ROLES
+             and p not in arrays]  # fmt: skip
     fewest = 3 if [main_role(p.name) for p in arrays[:3]] == ["query", "key", "value"] else 1
     for count in range(len(arrays), fewest - 1, -1):
         names = [p.name for p in arrays[:count]]
@@ -380,6 +370,9 @@ def _values(parameter: inspect.Parameter) -> list[Any]:
                "need weights": False, "softcap": None, "temperature": HEAD_WIDTH**0.5}  # fmt: skip
     if role in by_role:
         return [lambda b, t, x=by_role[role]: x]
+    if re.search(PAIR_NAME, name.lower()):  # a vector for each two words
+        shapes = (lambda b, t: (t, t, WIDTH)), (lambda b, t: (b, t, t, WIDTH))
+        return [lambda b, t, x=x: np.random.default_rng(5).standard_normal(x(b, t)) for x in shapes]
     columns = [3 * WIDTH, WIDTH, 2 * WIDTH] if re.search(ALL_THREE, name.lower()) else [WIDTH]
     if role == "heads" or values_for(name, False)[0] == HEADS:
         return [*(lambda b, t, x=x: x for x in (HEADS, 1)), HEAD_WIDTH]

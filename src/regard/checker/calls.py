@@ -91,9 +91,10 @@ class Call:
     names: dict[str, str]
 
     def arguments(self) -> tuple[dict[str, Any], list[Any], dict[str, Any]]:
-        """The main arrays by role, then all arguments: by position, and by name."""
+        """All arrays by role, the main ones first, then the arguments: by position, and by name."""
         values = {x: _to_library(v, self.library, self.dtype) for x, v in self.values.items()}
         arrays = {role: values[role] for role in self.main}
+        arrays |= {x: v for x, v in values.items() if isinstance(self.values[x], np.ndarray)}
         leading = [values.pop(role) for role in self.leading if role in values]
         return arrays, leading, {self.names[role]: value for role, value in values.items()}
 
@@ -158,7 +159,8 @@ class LocalFunction:
         import torch
 
         try:
-            arrays, leading, keywords = call.arguments()
+            given, leading, keywords = call.arguments()
+            arrays = {role: given[role] for role in call.main}
             for array in arrays.values():
                 array.requires_grad_()
             with quietly("torch", gradients=True), torch.enable_grad():

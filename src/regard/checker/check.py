@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -34,7 +34,7 @@ from regard.checker.compare import (
     tolerance,
 )
 from regard.checker.confirm import NOT_BY_WORD, ask_again
-from regard.checker.conventions import DTYPES, MASK_FORMS, MIXED_POSITIONS, CallingConvention
+from regard.checker.conventions import DTYPES, MASK_FORMS, MIXED_POSITIONS
 from regard.checker.example import Example
 from regard.checker.explain import (
     CERTAIN,
@@ -49,7 +49,6 @@ from regard.checker.explain import (
 )
 from regard.checker.mistakes import FEATURE_MISTAKES, single_mistakes
 from regard.checker.mistakes.entry import changed, run_stages
-from regard.checker.own_bias import explain_with_own_bias
 from regard.checker.prepare import (
     Features,
     PreparedFunction,
@@ -84,7 +83,13 @@ from regard.checker.report import (
 )
 from regard.checker.signatures import function_parameters, operator_schema
 from regard.checker.structure import Structure, understand
-from regard.checker.verdict import CONDUCT, hold_to_textbook, named_choices, weigh
+from regard.checker.verdict import (
+    CONDUCT,
+    hold_to_textbook,
+    named_choices,
+    weigh,
+    without_guesses,
+)
 from regard.errors import ArgumentError, count
 from regard.textbook.stages import dot_products
 
@@ -95,7 +100,6 @@ COMPLEX_RESULT = "complex numbers returned"
 EMPTY_ROW_NAN = "a row that may see nothing gives NaN"
 EMPTY_ROW_UNIFORM = "a row that may see nothing gives a uniform row"
 REPEATED_CALLS = 3
-ROTATED_WORDS = 6
 MIXED_ROTATIONS = "rotary pairs and halves mixed"
 MAX_REASONS = 3
 SIZE_PATTERN = r"(?i)multiple|divi|power of|block|assert|must be|support|seqlen|head.?dim|%"
@@ -162,11 +166,37 @@ def check(
     ('no scaling',)
     """
     claimed = read_options(features, dtype, seed, like)
+    options: dict[str, Any] = {
+        "signature": signature,
+        "dtype": dtype,
+        "device": device,
+        "strict": strict,
+        "seed": seed,
+        "like": like,
+    }
     if isinstance(function, str):
-        return _check_file(function, like=like, signature=signature, features=features,
-                           dtype=dtype, device=device, strict=strict, seed=seed)  # fmt: skip
-    name = function_name(function)
+        return _check_file(function, features=features, **options)
     call = _example(function, example, arguments)
+    report = _asked(function, call, claimed, **options)
+    if call is None or report.right:
+        return report
+    return without_guesses(report, _asked(function, None, claimed, **options))
+
+
+def _asked(
+    function: Any,
+    call: Example | None,
+    claimed: Features,
+    *,
+    signature: str,
+    dtype: str,
+    device: str,
+    strict: bool,
+    seed: int,
+    like: str,
+) -> Report:
+    """The report on a function that runs in this process, with an example call or without."""
+    name = function_name(function)
     try:
         read_signature(signature)
     except ArgumentError as error:
@@ -176,21 +206,21 @@ def check(
             prepared = prepare(function, signature, dtype, call)
             ready = replace(prepared, function=LocalFunction(prepared.function))
             report = check_prepared(ready, name, claimed, seed=seed, strict=strict)
-            options = frozenset(prepared.roles.names)
+            roles = prepared.roles.names
         except ArgumentError as error:
-            report, options = Report(name, UNKNOWN, tried=(str(error),)), frozenset()
+            report, roles = Report(name, UNKNOWN, tried=(str(error),)), {}
         except Exception as error:  # of the code under test, wherever it comes out
-            report, options = Report(name, UNKNOWN, tried=(one_line(error),)), frozenset()
+            report, roles = Report(name, UNKNOWN, tried=(one_line(error),)), {}
         own = own_words(function)
         structure = structure_of(function, call) if is_worth_asking(report) else None
-    return give_verdict(report, structure, own, options, like)
+    return give_verdict(report, structure, own, roles, like)
 
 
 def give_verdict(
     report: Report,
     structure: Structure | None,
     own: tuple[bool, frozenset[str]],
-    options: Collection[str],
+    options: Mapping[str, str],
     like: str,
 ) -> Report:
     """The report of both witnesses, held to the contract that is asked for."""
@@ -371,7 +401,7 @@ def judge(
         alike = Finding("values", FAIL, "every number that came back is alike", input=sizes)
         return _certainly_wrong(layouts[0], name, empty, alike)
     verdict = _explained(layouts, features)
-    if verdict.explanation == CORRECT and _mixes_rotations(verdict.candidate.convention):
+    if verdict.explanation == CORRECT and verdict.candidate.convention.position in MIXED_POSITIONS:
         detail = "with every word the same, a score must depend on the distance of two words alone"
         found = Finding("rotary positions", FAIL, detail)
         return _certainly_wrong(verdict.candidate, name, MIXED_ROTATIONS, found)
@@ -383,9 +413,6 @@ def judge(
     verdict = explain_grouped_heads(verdict)
     findings = tuple(_findings(verdict, repeated))
     departing = verdict.candidate
-    if "unused layer" in features.claims:
-        detail = "it has a matrix for an output layer, and nothing is done with it"
-        findings = (*findings, Finding("every layer used", FAIL, detail))
     if verdict.explanation == CORRECT and fresh_seed is not None:
         fresh, finding = ask_again(verdict.candidate, fresh_seed)
         if finding.detail == NOT_BY_WORD:
@@ -441,12 +468,10 @@ def _asked_steps(candidate: Candidate) -> Iterator[str]:
 
 
 def _explained(layouts: list[Candidate], features: Features) -> Verdict:
-    """The simplest explanation; else one for equal lengths, or with a bias of its own."""
+    """The simplest explanation; else one for equal lengths."""
     verdict = explain(layouts, features)
     if verdict.explanation is None or _fails_otherwise(verdict):
-        verdict = explain_for_equal_lengths(layouts, features) or verdict
-    if verdict.explanation is None:
-        verdict = explain_with_own_bias(layouts, features) or verdict
+        return explain_for_equal_lengths(layouts, features) or verdict
     return verdict
 
 
@@ -457,27 +482,6 @@ def _fails_otherwise(verdict: Verdict) -> bool:
         return False
     probe = PROBE_BY_NAME["plain" if convention.separate else "mask"]
     return matches_specification(verdict.candidate, "values", [probe]).status == FAIL
-
-
-def _mixes_rotations(convention: CallingConvention) -> bool:
-    """Whether rotations of query and key do not cancel to that of their distance."""
-    if convention.position in MIXED_POSITIONS:
-        return True
-    reading = convention.reading
-    if reading is None or reading.first_alone:
-        return False
-    words = [np.random.default_rng(8).standard_normal((1, 1, width)) for width in reading.widths]
-    made = reading.vectors(tuple(np.repeat(word, ROTATED_WORDS, axis=1) for word in words))
-    if made is None:
-        return False
-    query, key = made[:2]
-    lengths = [np.linalg.norm(x, axis=-1) for x in (query, key)]
-    if not all(np.allclose(x, x[:, :, :1], rtol=1e-5) for x in lengths):
-        return False  # positions enter in another way
-    key = np.repeat(key, query.shape[1] // key.shape[1], axis=1)
-    scores = query @ key.swapaxes(-1, -2)
-    shifted = scores[..., 1:, 1:] - scores[..., :-1, :-1]
-    return bool(np.abs(shifted).max() > 1e-4 * np.abs(scores).max())
 
 
 def _certainly_wrong(candidate: Candidate, name: str, mistake: str, finding: Finding) -> Report:
@@ -595,6 +599,12 @@ def _inputs_unchanged(candidate: Candidate) -> Finding:
         if trial.result.changed:
             detail = f"{', '.join(trial.result.changed)} had other numbers after the call"
             return Finding(name, FAIL, detail, input=trial.case.sizes.text)
+    convention = candidate.convention
+    if convention.roles.has("mask") and convention.mask_form == "bool":  # numbers may be kept
+        bound = candidate.bound.with_convention(replace(convention, mask_form="ones"))
+        result = next((x.result for x in bound.probe_trials(PROBE_BY_NAME["mask"])), None)
+        if result is not None and result.changed:
+            return Finding(name, FAIL, f"{result.changed[0]} of 0 and 1 had other numbers after")
     return Finding(name, PASS, count(len(candidate.successful), "call"))
 
 
@@ -680,12 +690,7 @@ def _notes(verdict: Verdict, layouts: list[Candidate]) -> Iterator[str]:
         yield from _other_layouts(candidate, layouts)
     if convention.separate and not convention.batched:
         yield f"It takes one sentence, {convention.axes}: no call with a batch of them succeeded."
-    if convention.own_slopes is not None:
-        yield (
-            "A bias of its own, by the distance of two words, is added to the scores. It was asked "
-            "with as many queries as keys alone."
-        )
-    elif convention.equal_lengths:
+    if convention.equal_lengths:
         masked = "With a mask it" if convention.takes_context else "It"
         yield f"{masked} is right for self-attention: as many queries as keys, and not otherwise."
     if convention.roles.has("scale") and convention.scale_divides:

@@ -69,7 +69,6 @@ class CallingConvention:
     is as wide as all heads together, so that the matrices are square. ``scale_divides``: its scale
     is a divisor. ``equal_lengths``: it is asked with as many queries as keys alone; with a context
     of its own, where there is a mask.
-    ``own_slopes``: of the bias by distance that it adds by itself, for so many heads.
     ``gives_scores``: what it returns besides the output are scores, as it says, and no weights.
     """
 
@@ -92,7 +91,6 @@ class CallingConvention:
     window_form: str = "pair"
     equal_lengths: bool = False
     gives_scores: bool = False
-    own_slopes: Callable[[int], Array] | None = None
 
     @property
     def batched(self) -> bool:
@@ -192,9 +190,6 @@ class CallingConvention:
         return replace(case, mask=mask)
 
     def _with_positions(self, case: Case) -> Case:
-        if self.own_slopes is not None:
-            (_, h, q, _), k = case.query.shape, case.key.shape[2]
-            return replace(case, bias=slope_bias(self.own_slopes(h), q, k, "distance")[0])
         if self.roles.has("slopes"):
             slopes = 0.5 ** np.arange(1, case.query.shape[1] + 1)
             bias = slope_bias(slopes, case.query.shape[2], case.key.shape[2], self.position)
@@ -291,10 +286,10 @@ class CallingConvention:
             "slopes": lambda: case.slopes if case.slopes is not None else np.zeros(h),
             "cos": lambda: self._rotation(case)[0],
             "sin": lambda: self._rotation(case)[1],
-            "past key": lambda: self._cache(case, case.key),
-            "past value": lambda: self._cache(case, case.value),
+            "past key": lambda: self._cache(case, case.key, "past key"),
+            "past value": lambda: self._cache(case, case.value, "past value"),
             "past pair": lambda: (
-                (self._cache(case, case.key), self._cache(case, case.value))
+                (self._cache(case, case.key, ""), self._cache(case, case.value, ""))
                 if case.cached
                 else None
             ),
@@ -314,10 +309,12 @@ class CallingConvention:
     def _rotation(self, case: Case) -> tuple[Array, Array]:
         return rotation(case.key.shape[2], case.query.shape[-1], self.position)
 
-    def _cache(self, case: Case, array_bhtd: Array) -> Array | None:
-        if self.reading is not None:
-            return array_bhtd[:, :, : case.cached] if case.cached else None
-        return self.pack(array_bhtd[:, :, : case.cached]) if case.cached else None
+    def _cache(self, case: Case, array_bhtd: Array, role: str) -> Array | None:
+        """The keys of earlier calls; none, or no key where some array has to be handed in."""
+        if not case.cached and role not in self.roles.required:
+            return None
+        kept = array_bhtd[:, :, : case.cached]
+        return kept if self.reading is not None else self.pack(kept)
 
     def pack(self, array_bhtd: Array) -> Array:
         """An array (b, h, t, d) in the function's layout; any other shape is squeezed."""

@@ -77,7 +77,6 @@ class Trace:
     nodes: list[Node] = field(default_factory=list)
     returned: Any = None
     outputs: tuple[Node, ...] = ()
-    seen: set[int] = field(default_factory=set)  # the identities of all tensors
 
     def add(self, inputs: Iterable[Node], **fields: Any) -> Node:
         inputs = tuple(inputs)

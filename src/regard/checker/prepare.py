@@ -417,8 +417,6 @@ def _of_trace(
         # Its flag only says what its mask is; and what it gives an empty row is its known NaN.
         roles.names.pop("causal", None)
         claims |= {"no empty rows"}
-    if called.unused:
-        claims |= {"unused layer"}
     if called.reading.inside:
         notes = (*notes, "Only the attention inside is checked, not the layers around it.")
     if called.reader.biased:

@@ -95,8 +95,8 @@ def batch_independence(candidate: Candidate) -> Finding:
 def permutation_of_keys(candidate: Candidate) -> Finding:
     """Property: keys and values in another order give the same output."""
     name, convention = "permutation of keys", candidate.convention
-    biased = convention.roles.has("slopes") or convention.own_slopes is not None
-    ordered = convention.always_causal or bool(convention.position) or biased
+    placed = bool(convention.position) or convention.roles.has("slopes")
+    ordered = convention.always_causal or placed
     if ordered or convention.roles.form != "qkv" or "output" not in candidate.kinds:
         return Finding(name, SKIPPED, "order matters to it" if ordered else "no q, k, v")
     for case in candidate.cases(PROBES[0]):

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from regard.checker.adapters import as_float64
-from regard.checker.cases import Case, generator, join_heads, split_heads
+from regard.checker.cases import Case, generator, join_heads
 from regard.checker.graph import Node, Trace
 from regard.errors import ArgumentError
 from regard.typing import Array
@@ -336,7 +336,6 @@ class Reader:
         self.key_first = self.first_alone = self.by_token = self.biased = False
         self.scale_h: Array | None = None  # of query and key of unit length: any will do
         self.biases: dict[tuple[int, ...], Array] = {}  # by the lengths of the arrays
-        self.seen: set[int] = set()
 
     def reading(self) -> Reading | None:
         """The reading; None where the trace has no attention."""
@@ -371,7 +370,6 @@ class Reader:
 
     def _reading(self, arrays: tuple[Array, ...]) -> Reading | None:
         trace = self.trace(arrays)
-        self.seen |= trace.seen
         found = find_operands(trace)
         if found is None:
             return None
@@ -382,11 +380,8 @@ class Reader:
             return None
         self._fit_weights(trace, found, changed, arrays)
         heads = self._features(found, arrays)[0].shape[1]
-        features = self.features
-        if not self.by_token or self._uses_one_twice(arrays):
-            features = self.natural_features
         reading = Reading(
-            self.forms, self.sources, heads, (), None, False, self.first_alone, features
+            self.forms, self.sources, heads, (), None, False, self.first_alone, self.features
         )
         return self._with_output(reading)
 
@@ -528,46 +523,6 @@ class Reader:
         if both is None:
             raise ArgumentError("with these sizes its weights were not found")
         return np.asarray((both[0] - self.fitted_h[:, None, None] * both[1])[0])
-
-    def _uses_one_twice(self, arrays: tuple[Array, ...]) -> bool:
-        """Whether one projection serves in two places while another is computed and never used."""
-        query, key, value = self._features(self._found(arrays), arrays, exact=False)
-        pairs = ((query, key), (key, value), (query, value))
-        if len(arrays) > 1 or not any(np.array_equal(one, two) for one, two in pairs):
-            return False
-        return self._three_blocks(arrays, query) is not None
-
-    def _three_blocks(self, arrays: tuple[Array, ...], query: Array) -> tuple[Array, ...] | None:
-        """Three equal parts of what the linear layers before the attention give, in their order.
-
-        They lie side by side, or head by head where that gives the query.
-        """
-        trace, (b, t), width = self.trace(arrays), arrays[0].shape[:2], query.shape[-1]
-        layers = [n for n in trace.nodes if n.is_projection and n.depth == 0 and n.value]
-        made = [n.value() for n in layers if n.value]
-        columns = [_by_word(m, b, t, self.forms[0]) for m in made if m.size % (b * t) == 0]
-        joined = np.concatenate(columns, axis=-1) if columns else np.zeros((b, t, 1))
-        if joined.shape[-1] % (3 * width):
-            return None
-        by_head = joined.reshape(b, t, -1, 3, width).transpose(3, 0, 2, 1, 4)
-        if any(_equal(part, query) for part in by_head):
-            return tuple(by_head)
-        parts = np.split(joined, 3, axis=-1)
-        return tuple(split_heads(part, part.shape[-1] // width) for part in parts)
-
-    def natural_features(self, arrays: tuple[Array, ...]) -> tuple[Array, ...]:
-        """Query, key and value as the linear layers give them, their columns split into heads."""
-        found = self._found(arrays)
-        query, key, value = self._features(found, arrays, exact=False)
-        parts = zip(found.parts, (query, key, value), strict=True)
-        made = [
-            _from_layer(operand, array, arrays[source], self.forms[source])
-            for (operand, array), source in zip(parts, self.sources, strict=True)
-        ]
-        pairs = ((query, key), (key, value), (query, value))
-        if len(arrays) == 1 and any(np.array_equal(one, two) for one, two in pairs):
-            return self._three_blocks(arrays, query) or tuple(made)
-        return tuple(made)
 
     def _find(self, trace: Trace) -> Operands | None:
         return find_operands(trace, self.key_first)
@@ -766,33 +721,6 @@ def _without_repeats(key: Array, value: Array, heads: int) -> tuple[Array, Array
     if len(unique) == key.shape[1] or heads % len(unique):
         return key, value
     return key[:, unique], value[:, unique]
-
-
-def _by_word(made: Array, batch: int, tokens: int, form: Form) -> Array:
-    """What a linear layer gives, as (b, t, columns)."""
-    if form[:2] == ("t", "b"):
-        return made.reshape(tokens, batch, -1).swapaxes(0, 1)
-    if form.index("t") > 1 and isinstance(form[1], int) and made.shape[0] == batch:
-        return np.moveaxis(made.reshape(batch, -1, tokens), 1, 2)  # channels first
-    return made.reshape(batch, tokens, -1)
-
-
-def _from_layer(operand: Operand, array: Array, source: Array, form: Form) -> Array:
-    """The columns of the linear layer whose numbers an operand has, split into heads as usual."""
-    node = operand.origin()[0]
-    if node is None or node.value is None:
-        return array
-    made = node.value()
-    b, t = source.shape[:2]
-    if made.size % (b * t):
-        return array
-    made = _by_word(made, b, t, form)
-    used = np.isin(made.round(9), array.round(9)).mean(axis=(0, 1)) > 0.5
-    columns = made[:, :, used]
-    width = array.shape[-1]
-    if not used.any() or columns.shape[-1] % width:
-        return array
-    return split_heads(columns, columns.shape[-1] // width)
 
 
 def _output_layer(trace: Trace, found: Operands | None) -> Node | None:

@@ -64,7 +64,7 @@ from regard.checker.signatures import ARRAYS, ROLE_NAMES, Roles
 from regard.checker.structure import Difference, Fault, Structure
 from regard.checker.suite import Suite, suite_dtypes, suite_of_prepared
 from regard.checker.supervisor import fork_worker
-from regard.checker.verdict import NAMED
+from regard.checker.verdict import NAMED, without_guesses
 from regard.errors import ArgumentError
 from regard.typing import Array
 
@@ -88,8 +88,7 @@ READING_FIELDS = ("forms", "sources", "heads", "returns", "output", "inside", "f
 IMPORTING = ": put what trains or runs at its end under  if __name__ == '__main__':"
 NOT_AN_ANSWER = "its process returned something that is not an answer"
 # What a function may say of itself; the parent takes nothing else from the worker.
-HINTS = frozenset(("causal", "mask shows", "no empty rows", "mentions heads", "unused layer",
-                   "returns scores"))  # fmt: skip
+HINTS = frozenset(("causal", "mask shows", "no empty rows", "mentions heads", "returns scores"))
 
 
 @dataclass(frozen=True)
@@ -141,9 +140,10 @@ def check_apart(target: str, options: dict[str, Any], limits: Limits, **place: A
         read_signature(chosen["signature"])
         asked = {name: chosen[name] for name in ("signature", "dtype", "device", "call", "arrays")}
         with Worker(target, limits, **asked, **place) as worker:
-            report, roles = _probed(worker, target, claimed, chosen)
-            structure = worker.structure() if is_worth_asking(report) else None
-            report = give_verdict(report, structure, worker.own, roles, chosen["like"])
+            report, example = _asked(worker, target, claimed, chosen), worker.has_example
+        if example and not report.right:
+            with Worker(target, limits, **asked, **place, alone=True) as worker:
+                report = without_guesses(report, _asked(worker, target, claimed, chosen))
     except (SandboxError, ArgumentError) as error:
         return Report(target, UNKNOWN, tried=(str(error),))
     except Exception as error:  # answers that lead to anything else: a verdict on the worker
@@ -151,14 +151,21 @@ def check_apart(target: str, options: dict[str, Any], limits: Limits, **place: A
     return replace(report, function=target)
 
 
+def _asked(worker: Worker, target: str, claimed: Features, chosen: dict[str, Any]) -> Report:
+    """The report of both witnesses on the function of a worker."""
+    report, roles = _probed(worker, target, claimed, chosen)
+    structure = worker.structure() if is_worth_asking(report) else None
+    return give_verdict(report, structure, worker.own, roles, chosen["like"])
+
+
 def _probed(
     worker: Worker, target: str, claimed: Features, chosen: dict[str, Any]
-) -> tuple[Report, frozenset[str]]:
-    """The report of the probes, and the roles of the function's arguments."""
+) -> tuple[Report, dict[str, str]]:
+    """The report of the probes, and the names by role of the function's arguments."""
     try:
         prepared, name = worker.prepared()
     except NotCallableError as error:
-        return Report(target, UNKNOWN, tried=(str(error),)), frozenset()
+        return Report(target, UNKNOWN, tried=(str(error),)), {}
     report = check_prepared(
         prepared,
         name,
@@ -167,7 +174,7 @@ def _probed(
         strict=chosen["strict"],
         fresh_seed=1 + secrets.randbits(62),
     )
-    return report, frozenset(prepared.roles.names)
+    return report, prepared.roles.names
 
 
 def run_suite_apart(target: str, limits: Limits, dtype: str = "auto", device: str = "cpu") -> Suite:
@@ -199,11 +206,12 @@ class Worker:
         arrays: dict[str, tuple[int, ...]] | None = None,
         module: str = "",
         path: tuple[str, ...] = (),
+        alone: bool = False,
     ) -> None:
         self.limits, self.end = limits, monotonic() + limits.seconds
         order = {"target": target, "signature": signature, "dtype": dtype, "device": device,
                  "call": call, "arrays": arrays or {}, "module": module, "path": path,
-                 "seconds": limits.seconds,
+                 "alone": alone, "seconds": limits.seconds,
                  "memory": limits.memory}  # fmt: skip
         self._errors = tempfile.TemporaryFile()  # noqa: SIM115 (closed in __exit__)
         self._process = subprocess.Popen(  # noqa: S603 (the user asked for their file to be run)
@@ -218,7 +226,7 @@ class Worker:
         self._answers: queue.Queue[Any] = queue.Queue()
         self._thread = threading.Thread(target=self._exchange, daemon=True)
         self._thread.start()
-        self.is_packed = False
+        self.is_packed = self.has_example = False
         self.own: tuple[bool, frozenset[str]] = (False, frozenset())
 
     def __enter__(self) -> Worker:
@@ -241,6 +249,7 @@ class Worker:
         with _only_answers():
             if "layer" in said:
                 self.own = bool(said["layer"]), frozenset(NAMED).intersection(said["named"])
+                self.has_example = bool(said["example"])
             error = said.get("error")
         if isinstance(error, str):
             kind = NotCallableError if "layer" in said else SandboxError
@@ -320,7 +329,7 @@ class Worker:
                 raise ValueError("no arrays")
             return CallResult(
                 arrays,
-                tuple(_known(said["changed"] or (), MAIN_ROLES)),
+                tuple(_known(said["changed"] or (), MAIN_ROLES | frozenset(ROLE_NAMES))),
                 str(said["error"])[:MAX_TEXT_LETTERS],
                 bool(said["has_complex"]),
                 str(said["refused"])[:MAX_TEXT_LETTERS],
@@ -762,7 +771,7 @@ def _load(order: dict[str, Any]) -> tuple[Any, Example | None, str]:
         if function is None:
             function = load(order["target"], order["module"])
             function, example = _own_example(function)
-        return function, example, ""
+        return function, None if order["alone"] else example, ""
     except ArgumentError as error:
         return None, None, str(error)
     except (Exception, SystemExit) as error:
@@ -800,7 +809,7 @@ def _describe(
 ) -> tuple[ServedFunction, dict[str, Any]]:
     """The function, prepared as far as it can be, and its description or the error."""
     layer, named = own_words(function)
-    own = {"layer": layer, "named": named}
+    own = {"layer": layer, "named": named, "example": example is not None}
     try:
         prepared = prepare(function, order["signature"], order["dtype"], example)
     except ArgumentError as error:

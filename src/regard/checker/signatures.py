@@ -43,9 +43,9 @@ ROLE_NAMES = {
     "cos": "cos freqs_cos cosines",
     "sin": "sin freqs_sin sines",
     "past key": "past_k past_key past_keys k_cache key_cache k_past cached_k cached_keys "
-    "cached_key",
+    "cached_key cache_k cache_key prev_k prev_key k_prev",
     "past value": "past_v past_value past_values v_cache value_cache v_past cached_v cached_values "
-    "cached_value",
+    "cached_value cache_v cache_value prev_v prev_value v_prev",
     "past pair": "past_key_value past_kv kv_cache past layer_past past_key_values cache",
     "query bias": "b_q bq b_query q_bias bias_q",
     "key bias": "b_k bk b_key k_bias bias_k",

@@ -6,6 +6,7 @@ handed in for such an argument; what it has become after one call is handed in e
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -61,7 +62,7 @@ class Unknown:
         if self._array is None:
             random = np.random.default_rng([self._seed, 71])
             rows = shape[-2] if len(shape) > 1 else 4
-            self._array = random.standard_normal(shape) * rows**-0.5
+            self._array = random.standard_normal(shape) * max(rows, 1) ** -0.5
         return native(self._array, self._library, "float64")
 
     def _part(self, name: str | int) -> Unknown:
@@ -73,7 +74,18 @@ class Unknown:
     def __getitem__(self, name: Any) -> Any:
         if isinstance(name, str | int):
             return self._part(name)
+        if isinstance(name, tuple) and None in name:  # a number for each head, or for more
+            kept = [x for x in name if isinstance(x, slice)]
+            return self._shaped((HEADS, WIDTH)[: len(kept)])[name]
         return self._shaped((WIDTH, self._columns))[name]
+
+    def reshape(self, *shape: Any) -> Any:
+        """An array in a form that is said: its sizes are known then."""
+        sizes = tuple(shape[0]) if isinstance(shape[0], tuple | list) else shape
+        known = tuple(self._columns if n == -1 else int(n) for n in sizes)
+        return self._shaped((math.prod(known),)).reshape(sizes)
+
+    view = reshape
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__") or name in ("dim", "to", "device"):

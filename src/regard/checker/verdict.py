@@ -8,7 +8,7 @@ can be asked.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -34,6 +34,16 @@ CONDUCT = frozenset(("inputs changed in place", "results that differ between two
                      "output is zero everywhere", "value returned unchanged",
                      "query returned unchanged"))  # fmt: skip
 OPTIONS = frozenset(("mask", "padding", "lengths", "past key", "past pair"))
+# What code seems to do whose axes were taken for others.
+OF_AXES = frozenset(("sentences mixed", "heads and words mixed",
+                     "words mixed before the attention", "heads joined in the wrong order",
+                     "queries in another order than the words", "values depend on their place",
+                     "keys and values of different words"))  # fmt: skip
+AXES_UNTOLD = "which axes of the example are sentences and words could not be told"
+# Choices that nobody makes by accident: no mistake of a plain function either.
+ON_PURPOSE = frozenset(("bias", "cap", "window", "pattern", "rotary", "gate", "mixed", "latents",
+                        "learned keys", "term", "positions", "network", "shared",
+                        "cache"))  # fmt: skip
 NO_PRODUCT = "scores are no multiple of query times key"
 FRESH = "fresh inputs"
 NO_MAXIMUM = "no maximum subtracted"
@@ -94,13 +104,14 @@ def weigh(
     *,
     contract: str,
     named: Collection[str] = (),
-    options: Collection[str] = (),
+    options: Mapping[str, str],
     needs_structure: bool = False,
     is_function: bool = False,
 ) -> Report:
     """The report of both witnesses.
 
-    ``named``: the kinds of choices that the code itself speaks of. ``options``: its optional roles.
+    ``named``: the kinds of choices that the code itself speaks of. ``options``: the names of its
+    further arguments by role.
     ``needs_structure``: whether right answers alone are not enough. ``is_function``: whether it is
     no layer, so that mistakes which explain every answer are all that is wrong.
     """
@@ -114,7 +125,8 @@ def weigh(
         if structure.faults:
             return _faulty(report, structure, _explained(report, named) if is_function else ())
     if report.verdict == WRONG and not _counts(report):
-        return _weigh_blame(report, structure, contract, named)
+        made_up = "past key" in options  # what a cache holds, such as turned keys, is its own
+        return _weigh_blame(report, structure, contract, named, made_up)
     if report.verdict == WRONG:
         return report
     if structure is None:
@@ -123,6 +135,21 @@ def weigh(
     if report.verdict == UNKNOWN:
         return _weigh_silence(report, structure, named, options)
     return _with_differences(report)
+
+
+def without_guesses(report: Report, alone: Report) -> Report:
+    """The report on an example call, which is never worse than one without it.
+
+    Its axes had to be guessed, so that what wrong axes would show is no fault.
+    """
+    left = tuple(name for name in report.mistakes if name not in OF_AXES)
+    if left and len(left) < len(report.mistakes):
+        left = tuple(name for name in left if name.endswith("never used"))
+    if report.verdict == WRONG and left:
+        return replace(report, mistakes=left)
+    if report.verdict == UNKNOWN or alone.verdict != UNKNOWN:
+        return report if alone.verdict == UNKNOWN else alone
+    return replace(report, verdict=UNKNOWN, mistakes=(), confidence="", tried=(AXES_UNTOLD,))
 
 
 def _is_misread(report: Report, structure: Structure) -> bool:
@@ -171,7 +198,11 @@ def _faulty(report: Report, structure: Structure, explained: tuple[str, ...]) ->
 
 
 def _weigh_blame(
-    report: Report, structure: Structure | None, contract: str, named: Collection[str]
+    report: Report,
+    structure: Structure | None,
+    contract: str,
+    named: Collection[str],
+    made_up: bool,
 ) -> Report:
     """Blame that may be about a choice: a difference where the contract leaves it to the author."""
     choices = [CHOICES[name] for name in report.mistakes if name in CHOICES]
@@ -183,7 +214,7 @@ def _weigh_blame(
             return _right(replace(report, differences=tuple(text for _, text in choices)))
         if OTHER in named and (not report.mistakes or report.confidence != "certain"):
             return _not_judged(replace(report, tried=(UNUSUAL,)), structure)
-        nameless = contract == ATTENTION and not report.mistakes
+        nameless = (contract == ATTENTION or made_up) and not report.mistakes
         if structure is None and nameless:
             return _not_judged(replace(report, tried=(CONTRADICTION,)), structure)
         if structure is None or report.mistakes:
@@ -195,7 +226,7 @@ def _weigh_blame(
     explained = bool(kinds) or only_choices
     if only_choices and not kinds:
         report = replace(report, differences=tuple(text for _, text in choices))
-    if contract == TEXTBOOK and not (kinds | {x for x, _ in choices}) <= set(named):
+    if contract == TEXTBOOK and not (kinds | {x for x, _ in choices}) <= ON_PURPOSE | set(named):
         return report
     if explained:
         return _right(report)
@@ -209,13 +240,15 @@ def _weigh_blame(
 
 
 def _weigh_silence(
-    report: Report, structure: Structure, named: Collection[str], options: Collection[str]
+    report: Report, structure: Structure, named: Collection[str], options: Mapping[str, str]
 ) -> Report:
     """What the probes could not ask: right where the structure leaves nothing open."""
     told = structure.agrees and any(x.startswith("scale 1/√") for x in structure.facts)
-    choices = structure.kinds() - frozenset(named)
+    choices = structure.kinds() - frozenset(named) - ON_PURPOSE
     plain = report.contract == TEXTBOOK
-    if structure.open or OPTIONS.intersection(options) or (plain and (choices or not told)):
+    asked = {x.split("`")[1] for x in structure.facts if x.startswith("`")}
+    left = [role for role, name in options.items() if role in OPTIONS and name not in asked]
+    if structure.open or left or (plain and (choices or not told)):
         return _not_judged(report, structure)
     note = "It could be called in one way alone: other lengths and options were not asked."
     return _right(replace(report, notes=(*report.notes, note)))

@@ -205,7 +205,7 @@ def _save_grades(report: Report, path: Path, hints: int, points: dict[str, float
 
 
 def _check_sheet(path: str, json: bool) -> int:
-    from regard.checker.sheets import check_sheet
+    from regard.sheets import check_sheet
 
     result = check_sheet(path)
     if json:

@@ -40,7 +40,7 @@ _ROWS = (  # a type in regard, a form, a function in regard.view
     "watcher.measures.run_comparison.RunComparison text terminal.watch:comparison_page",
     "watcher.measures.sinks.SinkReport text terminal.watch:sinks_page",
     "checker.report.Report text terminal.check:report_text",
-    "checker.sheets.SheetReport text terminal.check:sheet_text",
+    "sheets.SheetReport text terminal.check:sheet_text",
     "corpus.survey.Survey text terminal.survey:summary",
     "corpus.survey.Survey page page.embed:survey_page",
 )

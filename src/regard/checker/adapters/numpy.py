@@ -35,6 +35,8 @@ class RecordedArray(np.ndarray):
         return self._wrapped(name, inputs, result, out)
 
     def __array_function__(self, function: Any, types: Any, args: Any, keywords: Any) -> Any:
+        if function is np.einsum and len(args) > 3 and "->" in str(args[0]):
+            return _einsum_by_twos(*args)
         result = function(*_plain(args), **_plain(keywords))
         return self._wrapped(function.__name__, list(_leaves((args, keywords))), result, ())
 
@@ -67,6 +69,15 @@ class RecordedArray(np.ndarray):
         while isinstance(array, RecordedArray):  # what a view is written into changes too
             array.node = node
             array = array.base
+
+
+def _einsum_by_twos(formula: str, one: Any, two: Any, *others: Any) -> Any:
+    """An einsum of more than two arrays, the first two first."""
+    terms, _, out = formula.replace(" ", "").partition("->")
+    left, right, *rest = terms.split(",")
+    kept = "".join(x for x in dict.fromkeys(left + right) if x in "".join([out, *rest]))
+    product = np.einsum(f"{left},{right}->{kept}", one, two)
+    return np.einsum(f"{','.join([kept, *rest])}->{out}", product, *others)
 
 
 def _wrap(result: Any, record: Trace, node: Node) -> Any:

@@ -117,6 +117,22 @@ mask: window of another size
     A word sees more or fewer words than the window that is asked for.
     > distance = np.arange(q)[:, None] - np.arange(k)
     > visible = (distance >= 0) & (distance < window)
+heads: another number of heads
+    The layer says how many heads it has, and its words are cut into more or fewer.
+    > query = query.reshape(b, t, heads, width // heads)
+scores: normalised over the heads
+    Query or key is normalised along the axis of heads, not along that of its features.
+    > query = query / np.linalg.norm(query, axis=-1, keepdims=True)
+scores: sine and cosine of different angles
+    A position is told by sines and cosines of the same angles, and these differ.
+    > positions = np.concatenate([np.sin(angles), np.cos(angles)], axis=-1)
+scores: relative positions that change with the length
+    What a distance of two words adds to their score depends on how many words there are.
+    > distance = np.arange(q)[:, None] - np.arange(k)
+    > scores = scores + table[distance + longest]
+scores: positions start again after the cache
+    New words are turned as if they were the first, and not as those after the cached ones.
+    > query, key = rotate(query, start), rotate(key, start)  # start: the number of cached words
 result: a gate of other words
     The gate of a word depends on another word.
     > output = gate(x) * output

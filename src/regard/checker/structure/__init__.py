@@ -23,7 +23,7 @@ from regard.checker.structure.parameters import ask_parameters
 from regard.checker.structure.rebuild import rebuilt_gap
 from regard.checker.structure.source import unused_results
 from regard.checker.structure.study import Difference, Fault, Study, UndecidedError
-from regard.checker.structure.subject import TOKENS, Subject, subjects
+from regard.checker.structure.subject import TOKENS, Subject, WordsApartError, subjects
 from regard.checker.structure.tail import ask_tail
 from regard.checker.structure.traced import traced_subjects
 from regard.checker.structure.words import ask_words
@@ -42,6 +42,7 @@ LONGEST_WINDOW = 24  # that a few more words can leave
 REBUILT = 1e-6
 USUAL_AXES = 3
 GUESSED = "which axes of its arrays are sentences and words could not be told"
+NO_OTHER = "no word of the output changes with another word of the input"
 ELSE = "something reaches the output that is neither query, key, value nor the words themselves"
 
 
@@ -79,6 +80,8 @@ def understand(
             made = _of_instance(instance, example, library)
         except ArgumentError:
             continue
+        except WordsApartError:
+            made = Structure(faults=(Fault("attention across heads", NO_OTHER),))
         if not made.faults:
             return made
         first, accused = first or made, accused + 1

@@ -5,11 +5,13 @@ from __future__ import annotations
 import contextlib
 import inspect
 import re
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from math import prod
 
 import numpy as np
 
+from regard.checker.adapters import native
 from regard.checker.reading import centred
 from regard.checker.signatures import ROLE_BY_NAME, function_parameters
 from regard.checker.structure.names import (
@@ -30,7 +32,11 @@ HIDDEN = 1e-290  # a weight below it belongs to a hidden key, and not to a small
 LEARNED_KEYS = r"null|mem|register|sink|bias_k|token|latent|learn|prompt|prefix"
 CAPS = (5, 10, 15, 20, 25, 30, 40, 50, 100)
 ASKED_WINDOW = 3
+PLACES = r"pos|offset|start|step|index"
 LARGE_SCORES = 3000.0
+SMALL = 1e-2  # words whose scores no cap changes
+LEAST_MASK = 4.5  # that is taken from a score in order to hide a key
+LOOSEST = 1e-5
 SAYS_SCALED = r"scaled|sqrt|√|square root"
 SAYS_WIDTH_OF_HEAD = r"(sqrt|√)\W*(d_?k|d_?h|d_head|head_dim|dim_head|head_width)"
 
@@ -74,9 +80,10 @@ def ask_core(study: Study) -> None:
             _ask_windows(study)
 
 
-def read_core(study: Study, lengths: tuple[int, ...]) -> Core:
+def read_core(study: Study, lengths: tuple[int, ...], size: float = 1.0) -> Core:
     """Three calls with other words of these lengths."""
-    looks = [study.see(study.subject.draw(seed, lengths)) for seed in (20, 21, 22)]
+    drawn = [study.subject.draw(seed, lengths) for seed in (20, 21, 22)]
+    looks = [study.see([size * a for a in arrays]) for arrays in drawn]
     raw = np.concatenate([x.q @ x.k.swapaxes(-1, -2) for x in looks])
     return Core(looks, raw, np.concatenate([x.weights for x in looks]))
 
@@ -337,24 +344,45 @@ def _factor_of_input(study: Study, role: str) -> float | None:
     for feature in range(study.arrays[i].shape[-1]):
         arrays = [a.copy() for a in study.arrays]
         arrays[i][0, 0, feature] += 1
-        gap = float(np.abs(study.see(arrays)[role] - study.base[role]).max())
+        moved = (study.see(arrays)[role] - study.base[role])[0, :, 0]
+        gap = float(np.linalg.norm(moved, axis=-1).max())  # a rotation keeps it
         if gap > 1e-6:
             return gap
     return None
 
 
 def _is_capped(study: Study, core: Core) -> bool:
-    width = study.base.q.shape[-1]
-    factor = (layer_factor(study, "q") or 1) * (layer_factor(study, "k") or 1)
+    """Whether scores go through a tanh: small ones, which it leaves as they are, show the scale."""
+    small = read_core(study, study.subject.lengths, SMALL)
+    late = _finite_mask(small.logs.mean(axis=0), core.seen[0])
+    if late is not None:
+        small = replace(small, weights=np.where(late, 0, small.weights))
+    scale = slopes(small)
+    if scale is None or small.logs.shape != core.logs.shape:
+        return False
     own = [float(x) for _, _, x in numbers(study.subject.layer.exact) if x > 1]
-    for cap in (*CAPS, *own):
-        for scale in (width**-0.5 / factor, width**-0.5):
-            scores = cap * np.tanh(core.raw * scale / cap)
-            rest = core.logs - centred(scores, core.seen)
-            if np.abs(rest - rest.mean(axis=0)).max() < study.exact * np.abs(core.logs).max():
-                study.differ("cap", f"scores are capped at {cap:g} by tanh")
-                return True
+    for cap in (*own, *CAPS):
+        scores = cap * np.tanh(core.raw * scale[:, None, None] / cap)
+        if late is not None:
+            scores = np.where(late, -cap, scores)
+        rest = core.logs - centred(scores, core.seen)
+        if np.abs(rest - rest.mean(axis=0)).max() < study.exact * np.abs(core.logs).max():
+            if late is not None:
+                study.fault("softcap after the mask", f"hidden keys have the score {-cap:g}")
+            study.differ("cap", f"scores are capped at {cap:g} by tanh")
+            _scale(study, scale)
+            return True
     return False
+
+
+def _finite_mask(bias: Array, seen: Array) -> Array | None:
+    """Where a number of one size is taken from the scores, as by a mask that is too weak."""
+    below = np.where(seen, bias.max(axis=-1, keepdims=True) - bias, 0)
+    size = float(below.max())
+    taken = below > size / 2
+    if size < LEAST_MASK or taken[seen].all() or below[~taken].max() > 0.01 * size:
+        return None
+    return taken if np.allclose(below[taken], size, rtol=0.01) else None
 
 
 def _has_learned_term(study: Study) -> bool:
@@ -371,9 +399,41 @@ def _has_learned_term(study: Study) -> bool:
     if np.abs(rest - rest.mean(axis=0)).max() > study.exact * np.abs(core.logs).max():
         return False
     _scale(study, factor)
-    study.differ("term", f"a learned term is added to the scores ({', '.join(names)})")
-    study.open.append("what the learned term of the scores is was not told")
+    found = _of_distance(study)
+    if found is None:
+        study.differ("term", f"a learned term is added to the scores ({', '.join(names)})")
+        study.open.append("what the learned term of the scores is was not told")
+        return True
+    study.differ("term", f"a learned term of the distance is added ({', '.join(names)})")
+    if not found:
+        detail = "with more words, the same distance gets another term"
+        study.fault("relative positions that change with the length", detail)
     return True
+
+
+def _of_distance(study: Study) -> bool | None:
+    """Whether scores of one word everywhere depend on the distance alone, whatever the length.
+
+    None where they depend on the places themselves.
+    """
+    terms: dict[tuple[int, int], float] = {}
+    same = True
+    for more in (0, 3):
+        lengths = tuple(n + more for n in study.subject.lengths)
+        weights = study.see_one_word(41, lengths).weights[0]
+        logs = np.log(np.where(weights > HIDDEN, weights, np.nan))
+        steps = logs[..., 1:] - logs[..., :-1]
+        heads, q, k = steps.shape
+        own: dict[tuple[int, int], float] = {}
+        for head, i, j in np.ndindex(heads, q, k):
+            distance = head, j - i - (k + 1 - q)
+            if np.isfinite(steps[head, i, j]):
+                known = own.setdefault(distance, float(steps[head, i, j]))
+                if abs(known - steps[head, i, j]) > LOOSEST:
+                    return None
+        same = same and all(abs(terms.get(x, y) - y) < LOOSEST for x, y in own.items())
+        terms |= own
+    return same
 
 
 def _has_mixed_heads(study: Study, core: Core) -> bool:
@@ -413,6 +473,9 @@ def _bias(study: Study, bias: Array, seen: Array) -> None:
         else:
             shown = ", ".join(f"{x:.3g}" for x in -slope)
             study.fault("bias by distance with the wrong sign", f"slopes {shown}")
+    elif _finite_mask(bias, seen) is not None:
+        detail = "what is hidden keeps a weight: the number added to its score is too small"
+        study.fault("mask added as a small finite number", detail)
     else:
         study.differ("bias", "a fixed bias is added to the scores")
 
@@ -425,11 +488,49 @@ def _without_learned_keys(study: Study, seen: Array) -> Array | None:
         return seen
     if seen.shape[-1] != len(maps):
         return None
-    if any(re.search(LEARNED_KEYS, name.lower()) for name in study.subject.params):
+    if _come_from_a_cache(study, learned):
+        _cache(study, seen, learned)
+    elif any(re.search(LEARNED_KEYS, name.lower()) for name in study.subject.params):
         study.differ("learned keys", f"{len(learned)} learned keys")
     else:
         study.open.append("keys that are handed in, such as those of a cache, are not varied")
     return np.delete(seen, learned, axis=-1)
+
+
+def _come_from_a_cache(study: Study, rows: list[int]) -> bool:
+    """Whether the numbers of these keys were handed in."""
+    keys = study.base.k[:, :, rows].round(9)
+    arrays = [x for parts in study.subject.cached.values() for x in parts]
+    return any(np.isin(keys, x.round(9)).all() for x in arrays)
+
+
+def _cache(study: Study, seen: Array, rows: list[int]) -> None:
+    """Keys of earlier calls are seen by all new words, whose places come after them."""
+    study.differ("cache", f"{len(rows)} keys of earlier calls")
+    if not seen[..., rows].all():
+        detail = "a new word does not see all keys of earlier calls"
+        study.fault("causal mask at the wrong corner", detail)
+    placed = any(re.search(PLACES, p.name.lower()) for p in parameters_of(study))
+    turned = study.has("rotary") or study.base.run.angles("cos").size
+    if not turned or placed:
+        return
+    library = study.subject.layer.library
+    for name, parts in study.subject.cached.items():
+        less = [native(_without_last(x, len(rows)), library, "float64") for x in parts]
+        study.subject.options[name] = tuple(less) if len(less) > 1 else less[0]
+    try:
+        moved = study.moved(study.see(study.arrays).q, study.base.q).any()
+    finally:
+        study.subject.options = {}
+    if not moved:
+        detail = "queries are turned alike however many words came before"
+        study.fault("positions start again after the cache", detail)
+
+
+def _without_last(array: Array, words: int) -> Array:
+    """A cache of so many words without the last of them."""
+    axis = next((i for i in (2, 1, 0) if array.shape[i] == words), 2)
+    return np.delete(array, -1, axis=axis)
 
 
 def _pattern(study: Study, seen: Array) -> None:
@@ -439,6 +540,9 @@ def _pattern(study: Study, seen: Array) -> None:
         return
     seen = words
     batch = study.subject.batch
+    if study.subject.masks:
+        _masks(study, seen)
+        return
     if (seen.reshape(-1, batch, *seen.shape[1:]) != seen[:batch]).any():
         study.open.append("what is hidden depends on the words")
         return
@@ -470,6 +574,42 @@ def _pattern(study: Study, seen: Array) -> None:
         study.differ("pattern", "heads with different windows")
     else:
         _distances(study, shown[0], k if last else q, causal)
+
+
+def _masks(study: Study, seen: Array) -> None:
+    """Whether what is hidden is what the masks of an example hide, and what True means in them."""
+    for name, mask in study.subject.masks.items():
+        own = seen[: study.subject.batch]
+        read = next((how for how, visible in _readings(mask, own) if _shows(visible, own)), "")
+        if read:
+            study.facts.append(f"`{name}`: {read}")
+        else:
+            study.open.append(f"what {name} hides is not what it says, in any usual meaning")
+
+
+def _readings(mask: Array, seen: Array) -> Iterator[tuple[str, Array]]:
+    """What a mask may mean, and the keys (b, h, q, k) that are visible then."""
+    if mask.ndim == 1 and mask.dtype != bool and (mask > 1).any():
+        yield "so many keys", (np.arange(seen.shape[-1]) < mask[:, None])[:, None, None]
+        return
+    true = mask if mask.dtype == bool else mask >= 0.5
+    meanings = [("True may look", true), ("True hides", ~true)]
+    if mask.dtype != bool and (mask < 0).any():
+        meanings = [("0 and -inf, added", mask > -1)]
+    for how, visible in meanings:
+        if visible.ndim == 2 and visible.shape[0] == len(seen):
+            yield how, visible[:, None, None]
+        if visible.ndim == 3 and visible.shape[0] == len(seen):
+            yield how, visible[:, None]
+        if visible.ndim in (2, 4):
+            yield how, visible
+
+
+def _shows(visible: Array, seen: Array) -> bool:
+    try:
+        return bool((np.broadcast_to(visible, seen.shape) == seen).all())
+    except ValueError:  # its axes are others
+        return False
 
 
 def _distances(study: Study, shown: list[int], queries: int, causal: bool) -> None:

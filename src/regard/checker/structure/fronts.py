@@ -22,6 +22,9 @@ from regard.checker.structure.study import LOOSE, Study
 from regard.checker.structure.subject import Seen, number_of_different
 from regard.typing import Array
 
+NOT_TO_VALUES = r"not (\w+ ){0,3}values|quer(y|ies) and keys? (only|alone)"
+ANGLE = 1e-5  # relative to the largest: positions may be counted in float32
+
 
 def ask_fronts(study: Study) -> None:
     """Ask whether query, key and value are linear in the words, or normalised before or after."""
@@ -40,6 +43,9 @@ def ask_fronts(study: Study) -> None:
         is_after = _ignores_size_of_layers(study, role, one, a, curved)
         if is_after:
             study.normed[role] = "after"
+            if _is_normed_over_heads(study, role):
+                detail = f"a number of one head of the {PLURALS[role]} moves those of all heads"
+                study.fault("normalised over the heads", detail)
         elif is_same:
             study.normed[role] = "before"
         elif _has_network(study, role):
@@ -49,6 +55,15 @@ def ask_fronts(study: Study) -> None:
             study.normed[role] = "?"
             study.open.append(f"{PLURALS[role]} are no linear function of the words")
     _compare_norms(study)
+
+
+def _is_normed_over_heads(study: Study, role: str) -> bool:
+    """Whether a row of its layer moves the same feature of every head, and no other one."""
+    heads, width = study.base[role].shape[1], study.base[role].shape[-1]
+    layers = [x for x in study.layers_of(role) if study.subject.params[x].ndim > 1]
+    reached = [u.moved[role] for u in study.units if u.roles == role and u.param in layers]
+    narrow = [x for x in reached if x.any(axis=0).sum() == 1]
+    return heads > 1 < width and bool(narrow) and all(x.sum() == heads for x in narrow)
 
 
 def _compare_norms(study: Study) -> None:
@@ -111,9 +126,10 @@ def _has_network(study: Study, role: str) -> bool:
 
 def ask_positions(study: Study) -> None:
     """Put one word everywhere: only its place can then make a difference."""
+    _compare_angles(study)
     if not study.sources["k"] or study.has("convolution"):
         return
-    one, two = _repeated(study, 1), _repeated(study, 2)
+    one, two = (study.see_one_word(seed, study.subject.lengths) for seed in (1, 2))
     turned, shifted = {}, {}
     for role in "qkv":
         a, b = (x[role][:, :, study.of_words(role)] for x in (one, two))
@@ -122,7 +138,7 @@ def ask_positions(study: Study) -> None:
         shifted[role] = bool(study.moved(a, a[:, :, :1]).any())
     places = [i for i, name in enumerate(study.subject.names) if re.search(r"pos", name)]
     said = documentation(study.subject.layer.exact)
-    if re.search(r"not (\w+ ){0,3}values", said) and study.sources["v"].intersection(places):
+    if re.search(NOT_TO_VALUES, said) and study.sources["v"].intersection(places):
         study.fault("values depend on their place", "its docstring says that they do not")
     if turned["v"] and study.normed["v"] == "":
         study.fault("values depend on their place", "values are turned by position")
@@ -140,10 +156,14 @@ def ask_positions(study: Study) -> None:
         _channels(study)
 
 
-def _repeated(study: Study, seed: int) -> Seen:
-    widths = study.subject.widths
-    word = {w: np.random.default_rng([seed, w]).standard_normal(w) for w in widths}
-    return study.see([np.broadcast_to(word[a.shape[-1]], a.shape).copy() for a in study.arrays])
+def _compare_angles(study: Study) -> None:
+    """Sines and cosines are of the same angles, those of one a part of the other's at most."""
+    sines, cosines = (study.base.run.angles(name) for name in ("sin", "cos"))
+    if sines.size and cosines.size:
+        less, more = sorted((np.unique(sines), np.unique(cosines)), key=len)
+        nearest = np.abs(less[:, None] - more[None]).min(axis=1)
+        if nearest.max() > ANGLE * max(1.0, float(np.abs(more).max())):
+            study.fault("sine and cosine of different angles")
 
 
 def _rotations(study: Study, one: Seen, turned: dict[str, bool]) -> None:

@@ -8,7 +8,15 @@ from itertools import pairwise
 
 import numpy as np
 
-from regard.checker.structure.names import PLURALS, TABLES, listed, modules, role_of
+from regard.checker.structure.names import (
+    HEADS,
+    PLURALS,
+    TABLES,
+    listed,
+    modules,
+    numbers,
+    role_of,
+)
 from regard.checker.structure.study import Study, Unit
 from regard.checker.structure.words import optional_arrays
 from regard.typing import Array
@@ -29,6 +37,7 @@ def ask_parameters(study: Study) -> None:
     for name in study.subject.params:
         _compare_roles(study, name)
     _find_cuts(study)
+    _compare_heads(study)
 
 
 def step_of(size: int) -> int:
@@ -172,6 +181,16 @@ def _find_cuts(study: Study) -> None:
     if q and k and len(q) == len(k) and q != k:
         detail = "queries and keys of a head come from different places of their layers"
         study.fault("heads in another order", detail)
+
+
+def _compare_heads(study: Study) -> None:
+    """The number of heads against the attribute that says it."""
+    heads = study.base.q.shape[1]
+    said = [(n, x) for _, n, x in numbers(study.subject.layer.exact) if re.search(HEADS, n.lower())]
+    known = {int(x) for _, x in said}
+    if len(known) == 1 and 1 < heads not in known and study.base.weights.shape[1] == heads:
+        name, number = said[0]
+        study.fault("another number of heads", f"{name} is {number}, and there are {heads} heads")
 
 
 def _cut(study: Study, role: str, name: str) -> list[tuple[int, ...]]:

@@ -15,7 +15,17 @@ from regard.checker.structure.subject import Seen
 from regard.typing import Array
 
 MAX_WIDTH = 160
-COVERED = ("positions", "residual", "bias", "scale", "window", "pattern", "rotary", "maximum")
+COVERED = (
+    "positions",
+    "residual",
+    "bias",
+    "scale",
+    "window",
+    "pattern",
+    "rotary",
+    "maximum",
+    "cache",
+)
 
 
 def rebuilt_gap(study: Study) -> float | None:
@@ -68,6 +78,11 @@ def _operands(
     batch, heads = study.subject.batch, study.base[role].shape[1]
     columns: list[list[Array]] = [[] for _ in fresh]
     for t, words in enumerate(study.maps[role][0]):
+        if not words:  # learned, or handed in
+            made = looks[0][role][:, :, t]
+            for column in columns:
+                column.append(made)
+            continue
         x = _ones(np.concatenate([_words(a, words, batch) for a in arrays]))
         y = np.concatenate([b[role][:, :, t].reshape(batch, -1) for b in looks])
         fitted = np.linalg.lstsq(x, y, rcond=None)[0]

@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from regard.checker.adapters.tape import Edits
 from regard.checker.structure.names import are_twins, modules, role_of
 from regard.checker.structure.subject import MOVED, Seen, Subject
-from regard.checker.structure.tape import Edits
 from regard.typing import Array
 
 EXACT, EXACT_IN_FLOAT32, LOOSE = 1e-6, 3e-4, 2e-3
@@ -88,6 +88,12 @@ class Study:
 
     def see(self, arrays: list[Array], edits: Edits | None = None) -> Seen:
         return self.subject.see(arrays, edits)
+
+    def see_one_word(self, seed: int, lengths: tuple[int, ...]) -> Seen:
+        """A call with one word everywhere; arrays of one width have the same."""
+        sizes = zip(self.subject.widths, lengths, strict=True)
+        words = [(np.random.default_rng([seed, e]).standard_normal(e), n) for e, n in sizes]
+        return self.see([np.tile(word, (self.subject.batch, n, 1)) for word, n in words])
 
     def fault(self, name: str, detail: str = "") -> None:
         if all(name != known.name for known in self.faults):

@@ -13,12 +13,12 @@ from typing import Any
 import numpy as np
 
 from regard.checker.adapters import Layer, as_float64, as_layer
+from regard.checker.adapters.tape import Edits, Fused, Node, Run, record
 from regard.checker.calling import MATRIX_NAME, Attempt, Binding, attempts
 from regard.checker.example import Example
 from regard.checker.instances import WIDTH
 from regard.checker.reading import Form, forms_of, keys_come_first, misfit, pack, unpack
 from regard.checker.signatures import function_parameters
-from regard.checker.structure.tape import Edits, Fused, Node, Run, record
 from regard.errors import ArgumentError
 from regard.typing import Array
 
@@ -53,8 +53,10 @@ class Found:
 
     sums: list[int] = field(default_factory=list)
     scores: list[int] = field(default_factory=list)
+    terms: int = 1  # products whose sum the scores of one product of weights and values are
     key_first: bool = False
     weights_left: bool = True
+    heads_last: bool = False  # among the rows of a term whose keys serve all heads
     fused: bool = False
 
 
@@ -68,12 +70,17 @@ def find(run: Run) -> Found | None:
         return Found(first, first, fused=True) if first else None
     sums = [n for n in sums if n.operands and n.arrays is not None]
     scores: list[Node] = []
+    most = 1
     for one, two in (n.operands for n in sums if n.operands):
-        scores += [x for x in _scores_of(one if one.level == 1 else two) if x not in scores]
+        made = _scores_of(one if one.level == 1 else two)
+        most = max(most, len(made))
+        scores += [x for x in made if x not in scores]
+    terms = most if len(scores) == most * len(sums) else 1
     if not scores or any(n.arrays is None for n in scores) or not sums[0].operands:
         return None
     left = sums[0].operands[0].level == 1
-    return Found([n.index for n in sums], [n.index for n in scores], weights_left=left)
+    indices = [n.index for n in scores]
+    return Found([n.index for n in sums], indices, terms, weights_left=left)
 
 
 def _scores_of(weight: Node) -> list[Node]:
@@ -115,6 +122,9 @@ class Subject:
     found: Found = field(default_factory=Found)
     layouts: dict[str, tuple[bool, int, bool]] = field(default_factory=dict)
     out_form: Form | None = None
+    masks: dict[str, Array] = field(default_factory=dict)  # that an example hands in
+    cached: dict[str, list[Array]] = field(default_factory=dict)
+    is_apart: bool = False  # no word of its output depends on another word
     noise: float = MOVED  # what rounding alone may change, of the size
     options: dict[str, Any] = field(default_factory=dict)
 
@@ -150,8 +160,10 @@ class Subject:
             return {name: np.concatenate([m[i] for m in made]) for i, name in enumerate("qkvws")}
         scores = [x for i in found.scores if (x := at[i].arrays) is not None]
         sums = [x for i in found.sums if (x := at[i].arrays) is not None]
-        left = np.concatenate([x for x, _ in scores])
-        right = np.concatenate([x.swapaxes(1, 2) for _, x in scores])
+        starts = range(0, len(scores), found.terms)
+        groups = [scores[i : i + found.terms] for i in starts]  # side by side: a sum of products
+        pairs = [_side_by_side(one, found.heads_last) for one in groups]
+        left, right = (np.concatenate([pair[i] for pair in pairs]) for i in (0, 1))
         if not found.weights_left:
             sums = [(two.swapaxes(1, 2), one.swapaxes(1, 2)) for one, two in sums]
         w, v = (np.concatenate([x[i] for x in sums]) for i in (0, 1))
@@ -224,6 +236,8 @@ class Subject:
             raw = self.operands(run)
             with contextlib.suppress(ValueError):
                 found.key_first = keys_come_first(raw["w"], raw["q"], raw["k"])
+                if found.terms > 1:
+                    found.heads_last = self._stands_better(run, raw)
         base = self.operands(run)
         others = [a.copy() for a in arrays]
         for i, a in enumerate(others):
@@ -241,12 +255,31 @@ class Subject:
         learned_queries = not (np.abs(after["q"] - base["q"]).max() > self.noise)
         fits = queries in (1, *self.lengths) or learned_queries
         if keys < min(self.lengths) or not fits:
+            self.is_apart = keys > 1 and self._keeps_words_apart(arrays, run.output)
             return False  # products of other things than words
         forms = list(forms_of(run.output.shape, self.batch, queries))
         taken = [x for x in self.forms[0] if isinstance(x, str)]
         same = [f for f in forms if [x for x in f if isinstance(x, str)] == taken]
         self.out_form = next(iter(same or forms), None)
         return True
+
+    def _stands_better(self, run: Run, raw: dict[str, Array]) -> bool:
+        """Whether the scores fit the weights better with heads as the last axis of such rows."""
+        self.found.heads_last = True
+        other = self.operands(run)
+        gaps = [misfit(x["w"], x["q"] @ x["k"].swapaxes(1, 2)) for x in (raw, other)]
+        return gaps[1] < gaps[0]
+
+    def _keeps_words_apart(self, arrays: list[Array], before: Array) -> bool:
+        """Whether another word in one place changes what comes back in that place alone."""
+        sizes = self.batch, self.lengths[0]
+        if len(arrays) > 1 or min(sizes) < 3 or any(before.shape.count(n) != 1 for n in sizes):
+            return False
+        others = [a.copy() for a in arrays]
+        others[0][0, 2] = np.random.default_rng(6).standard_normal(others[0].shape[-1])
+        moved = np.abs(self.run(others).output - before) > self.noise * np.abs(before).max()
+        found = np.argwhere(moved)[:, [before.shape.index(n) for n in sizes]]
+        return bool(len(found)) and bool((found == (0, 2)).all())
 
     def _batch_first(self, moved: Array) -> bool:
         """Whether the rows of one sentence lie together, from those that moved with the first."""
@@ -299,6 +332,23 @@ class Subject:
         return 1, True
 
 
+def _side_by_side(terms: list[tuple[Array, Array]], heads_last: bool) -> tuple[Array, Array]:
+    """Queries and keys whose product is the sum of these; keys of all heads serve each of them."""
+    most = max(len(left) for left, _ in terms)
+    lefts, rights = [], []
+    for left, right in terms:
+        n, rows, width = left.shape
+        if n < most:
+            heads = most // n
+            left = left.reshape(n, rows // heads, heads, width).swapaxes(1, 2) if heads_last else (
+                left.reshape(n, heads, rows // heads, width)
+            )  # fmt: skip
+            left = left.reshape(most, rows // heads, width)
+        lefts.append(left)
+        rights.append(np.repeat(right.swapaxes(1, 2), most // n, axis=0))
+    return np.concatenate(lefts, axis=-1), np.concatenate(rights, axis=-1)
+
+
 def number_of_different(array_bhtd: Array) -> int:
     """How many heads differ: those that are repeated for several queries count once."""
     heads: list[Array] = []
@@ -332,13 +382,15 @@ def subjects(
         yield from _of_example(layer, example)
         return
     failed: dict[Any, int] = {}
-    found, spare = False, None
+    found, spare, apart = False, None, False
     ways = attempts(function_parameters(layer.called), layer, layer.widths or [WIDTH])
     for attempt, sizes in _with_sizes(list(islice(ways, MAX_WAYS))):
         if failed.get(attempt.key, 0) > MAX_FAILED:
             continue
         with contextlib.suppress(Exception):  # whatever the code raises with these arguments
             subject = _first_arranged(layer, attempt, tokens, sizes)
+            if subject is not None and subject.is_apart:
+                apart, subject = True, None
             if subject is not None and subject.out_form is not None:
                 found = True
                 yield subject
@@ -350,7 +402,11 @@ def subjects(
     if spare is not None and not found:  # its output has no place for words
         yield spare
     elif not found:
-        raise ArgumentError("no attention was found in any call")
+        raise WordsApartError if apart else ArgumentError("no attention was found in any call")
+
+
+class WordsApartError(Exception):
+    """In every call that shows products of weights and values, no word sees another."""
 
 
 def _with_sizes(ways: list[Attempt]) -> Iterator[tuple[Attempt, list[tuple[int, ...]]]]:
@@ -366,7 +422,9 @@ def _of_example(layer: Layer, example: Example) -> Iterator[Subject]:
     found = False
     for attempt, batch, lengths in example.attempts(layer):
         subject = _first_arranged(layer, attempt, lengths[0], [lengths], batch)
-        if subject is not None:
+        if subject is not None and not subject.is_apart:
+            subject.masks = example.masks(layer)
+            subject.cached = example.cached(layer, subject.names)
             found = True
             yield replace(subject, invented=("axes",))
     if not found:
@@ -414,6 +472,8 @@ def _first_arranged(
                       tuple(invented))  # fmt: skip
         with contextlib.suppress(Exception):
             if one.arrange() and np.isfinite(one.see(one.draw(1)).output).all():
+                return one
+            if one.is_apart:
                 return one
     return None
 

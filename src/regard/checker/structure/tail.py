@@ -16,6 +16,7 @@ Edited = Callable[..., Array]  # the output with other sums
 
 def ask_tail(study: Study) -> None:
     """Change the sums of one head and word at a time, and look at what comes back."""
+    _returned_weights(study)
     if study.subject.out_form is None or "t" not in study.subject.out_form:
         study.open.append("the output has no place for words")
         return
@@ -43,6 +44,21 @@ def ask_tail(study: Study) -> None:
         if np.abs(gate - one).max() > study.exact * np.abs(one).max():
             study.differ("gate", "a gate on what the heads give")
             _gate(study, edited, size)
+
+
+def _returned_weights(study: Study) -> None:
+    """Whether weights that come back besides the output are those that were used."""
+    weights = study.base.weights
+    weights = weights / weights.sum(axis=-1, keepdims=True) if study.is_divided_later else weights
+    known = [np.sort(x.ravel()) for x in (weights, weights.mean(axis=1))]
+    for leaf in study.base.run.leaves[1:]:
+        alike = [x for x in known if x.size == leaf.size]
+        is_table = leaf.shape[-2:] == weights.shape[-2:] and np.isfinite(leaf).all()
+        if not is_table or not alike or (leaf < 0).any():
+            continue  # something else, such as scores
+        numbers = np.sort(leaf.ravel())
+        if not any(np.allclose(numbers, x, rtol=1e-4, atol=study.exact) for x in alike):
+            study.fault("returned weights are not the weights used")
 
 
 def _editor(study: Study) -> tuple[Edited, dict[tuple[int, int, int], Array], int]:

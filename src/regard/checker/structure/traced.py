@@ -7,14 +7,16 @@ from __future__ import annotations
 
 import contextlib
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 
 from regard.checker.adapters import Layer, as_float64, as_layer, native, trace
+from regard.checker.adapters.tape import Edits, Run
 from regard.checker.calling import MATRIX_NAME, Attempt, Binding, attempts
 from regard.checker.example import Example
 from regard.checker.graph import Trace
@@ -29,7 +31,6 @@ from regard.checker.structure.subject import (
     Found,
     Subject,
 )
-from regard.checker.structure.tape import Edits, Run
 from regard.errors import ArgumentError
 from regard.typing import Array
 
@@ -42,6 +43,10 @@ class TracedRun(Run):
     """One call: its trace instead of a tape."""
 
     trace: Trace = field(default_factory=Trace)
+    taken: dict[str, list[Array]] = field(default_factory=dict)  # of what sine and cosine are
+
+    def angles(self, name: str) -> Array:
+        return np.concatenate([*self.taken.get(name, []), np.zeros(0)])
 
 
 @dataclass
@@ -59,12 +64,15 @@ class TracedSubject(Subject):
             native(np.ascontiguousarray(pack(a, form)), layer.library, layer.traced_in)
             for a, form in zip(arrays, self.forms, strict=True)
         ]
-        made = trace(layer.library, self.bind(packed, self.options), packed)
+        taken: dict[str, list[Array]] = {"sin": [], "cos": []}
+        noted: dict[str, Any] = {name: _noted(name, taken[name]) for name in taken}
+        with patch.multiple(np, **noted):
+            made = trace(layer.library, self.bind(packed, self.options), packed)
         returned = made.returned
         parts = returned.values() if isinstance(returned, dict) else returned
         parts = list(parts) if isinstance(returned, tuple | list | dict) else [returned]
         leaves = [as_float64(x) for x in parts if hasattr(x, "shape")]
-        return TracedRun([], leaves[0], leaves, made)
+        return TracedRun([], leaves[0], leaves, made, taken)
 
     def operands(self, run: Run) -> dict[str, Array]:
         assert isinstance(run, TracedRun)
@@ -97,6 +105,18 @@ class TracedSubject(Subject):
             setattr(container, key, made)
 
 
+def _noted(name: str, taken: list[Array]) -> Callable[..., Any]:
+    """The sine or cosine of NumPy, which notes what it is taken of."""
+    function = getattr(np, name)
+
+    def call(x: Any, *rest: Any, **options: Any) -> Any:
+        with contextlib.suppress(TypeError, ValueError):
+            taken.append(np.asarray(x, np.float64).ravel().copy())
+        return function(x, *rest, **options)
+
+    return call
+
+
 def traced_subjects(target: Any, library: str, example: Example | None) -> Iterator[Subject]:
     """The first way to call code of a library in which its attention is found."""
     layer = as_layer(target) or Layer(target, target, target, library, "float64")
@@ -114,6 +134,9 @@ def traced_subjects(target: Any, library: str, example: Example | None) -> Itera
         with contextlib.suppress(Exception):  # whatever the code raises with these arguments
             subject = _traced(layer, attempt, own, batch, lengths)
             if subject is not None:
+                if example is not None:
+                    subject.masks = example.masks(layer)
+                    subject.cached = example.cached(layer, subject.names)
                 yield subject
                 return
         failed[attempt.key] = failed.get(attempt.key, 0) + 1

@@ -59,7 +59,14 @@ def _one_word_each(study: Study, role: str) -> None:
     by_head, word = study.maps[role], LETTERS[role]
     study.sources[role] = {i for rows in by_head for one in rows for i, _ in one}
     if any(rows != by_head[0] for rows in by_head):
-        study.fault("heads and words mixed", f"the heads of a {word} come from different words")
+        heads = len(by_head)
+        reshaped = all(
+            {j for _, j in one} == {(h * len(rows) + t) // heads}
+            for h, rows in enumerate(by_head)
+            for t, one in enumerate(rows)
+        )
+        name = "heads split by reshape without transposing" if reshaped else "heads and words mixed"
+        study.fault(name, f"the heads of a {word} come from different words")
     several = [one for rows in by_head for one in rows if len({j for _, j in one}) > 1]
     if several and has_wide_convolution(study.subject.layer.exact):
         study.differ("convolution", "words are mixed by a convolution first")

@@ -22,7 +22,7 @@ from regard.checker.report import (
     Finding,
     Report,
 )
-from regard.checker.sheets import SheetReport, Step
+from regard.sheets import SheetReport, Step
 from regard.textbook.digits import tidy
 from regard.view.terminal.render import as_text
 

@@ -29,6 +29,7 @@ class Fused:
     mask: Array | None
     causal: bool
     scale: float | None
+    mask_node: Node | None = None
 
 
 @dataclass(eq=False)
@@ -44,6 +45,7 @@ class Node:
     operands: tuple[Node, Node] | None = None
     arrays: tuple[Array, Array] | None = None  # (n, rows, d), (n, d, columns)
     fused: Fused | None = None
+    factors: tuple[Node | float, ...] = ()  # of a multiplication or division
     index: int = -1
 
     @property
@@ -74,6 +76,11 @@ class Run:
     nodes: list[Node]
     output: Array
     leaves: list[Array] = field(default_factory=list)
+
+    def angles(self, name: str) -> Array:
+        """What the sine or the cosine was taken of."""
+        made = [n.inputs[0].value.ravel() for n in self.nodes if n.op == name and n.inputs]
+        return np.concatenate([*made, np.zeros(0)])
 
 
 class Tape:
@@ -120,7 +127,7 @@ class Tape:
 
     def record(self, name: str, args: Any, keywords: Any, inputs: Any, results: list[Any]) -> None:
         """Add a node for every tensor that an operation gave."""
-        fields = self._fields(name, args, keywords)
+        fields = self._fields(name if name.startswith("_") else name.rstrip("_"), args, keywords)
         in_place = name.endswith("_") and not name.endswith("__")
         for tensor in results:
             node = self.add(name, inputs, tensor.clone() if in_place else tensor, **fields)
@@ -144,26 +151,31 @@ class Tape:
         if name == "mul" and _spreads_both(args):
             return self._product(args[0], args[1], None)
         if "scaled_dot_product" in name:
-            return {"fused": _fused(args, keywords)}
+            return {"fused": self._fused(args, keywords)}
+        if name in ("mul", "div"):
+            pairs = [(x, hasattr(x, "untyped_storage")) for x in args[:2]]
+            known = [(x, made) for x, made in pairs if made or isinstance(x, int | float)]
+            return {"factors": tuple(self.node_of(x) if made else float(x) for x, made in known)}
         return {}
+
+    def _fused(self, args: Any, keywords: Any) -> Fused:
+        mask, node = keywords.get("attn_mask"), None
+        if mask is None and len(args) > 3 and hasattr(args[3], "shape"):
+            mask = args[3]
+        if mask is not None:
+            node = self.node_of(mask)
+            is_bool = "bool" in str(mask.dtype)
+            mask = mask.detach().cpu().numpy().copy() if is_bool else _numbers(mask)
+        causal = bool(keywords.get("is_causal", any(x is True for x in args[3:])))
+        query, key, value = (_numbers(x).copy() for x in args[:3])
+        return Fused((query, key, value), mask, causal, keywords.get("scale"), node)
 
     def _product(self, left: Any, right: Any, arrays: Any) -> dict[str, Any]:
         return {"operands": (self.node_of(left), self.node_of(right)), "arrays": arrays}
 
 
-def _fused(args: Any, keywords: Any) -> Fused:
-    mask = keywords.get("attn_mask")
-    if mask is None and len(args) > 3 and hasattr(args[3], "shape"):
-        mask = args[3]
-    if mask is not None:
-        mask = mask.detach().numpy().copy() if "bool" in str(mask.dtype) else _numbers(mask)
-    causal = bool(keywords.get("is_causal", any(x is True for x in args[3:])))
-    query, key, value = (_numbers(x).copy() for x in args[:3])
-    return Fused((query, key, value), mask, causal, keywords.get("scale"))
-
-
 def _numbers(tensor: Any) -> Array:
-    made: Array = tensor.detach().double().numpy()
+    made: Array = tensor.detach().double().cpu().numpy()
     return made
 
 
@@ -203,6 +215,22 @@ def record(
 ) -> Run:
     """Call a function of tensors with these arrays; ``edits`` change results on the way."""
     import torch
+
+    tensors = [torch.from_numpy(np.ascontiguousarray(x)).clone() for x in inputs]
+    tape, leaves, _ = record_tensors(function, tensors, params, edits)
+    if not leaves:
+        raise ValueError("it returned no tensor")
+    return Run(tape.nodes, _numbers(leaves[0]).copy(), [_numbers(x) for x in leaves])
+
+
+def record_tensors(
+    function: Callable[..., Any],
+    tensors: Sequence[Any],
+    params: dict[str, Any],
+    edits: Edits | None = None,
+) -> tuple[Tape, list[Any], Any]:
+    """The tape of a call with tensors, the tensors that came back, and all that came back."""
+    import torch
     from torch.utils._python_dispatch import TorchDispatchMode
     from torch.utils._pytree import tree_leaves
 
@@ -231,14 +259,10 @@ def record(
             tape.record(func.overloadpacket.__name__, args, kwargs, before, made)
             return result
 
-    tensors = [torch.from_numpy(np.ascontiguousarray(x)).clone() for x in inputs]
     for number, tensor in enumerate(tensors):
         tape.remember(tensor, Node("input", (), tensor, frozenset([number])))
     for name, parameter in params.items():
         tape.remember(parameter, Node("parameter", (), parameter, params=frozenset([name])))
     with torch.enable_grad(), Recorder():  # without gradients, fast paths hide the operations
         returned = function(*tensors)
-    leaves = tensors_in(returned)
-    if not leaves:
-        raise ValueError("it returned no tensor")
-    return Run(tape.nodes, _numbers(leaves[0]).copy(), [_numbers(x) for x in leaves])
+    return tape, tensors_in(returned), returned

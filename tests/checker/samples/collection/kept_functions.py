@@ -6,7 +6,7 @@ import math
 import numpy as np
 import torch
 import torch.nn.functional as F
-from tests.checker.collection.registry import KEPT_BACK
+from tests.checker.samples.collection.registry import KEPT_BACK
 
 right, wrong = KEPT_BACK.right, KEPT_BACK.wrong
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import torch
 import torch.nn as nn
 import torch.nn.functional as F
-from tests.checker.wild.registry import right, unless_empty
+from tests.checker.samples.wild.registry import right, unless_empty
 
 
 @right

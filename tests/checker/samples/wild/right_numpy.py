@@ -3,7 +3,7 @@
 import math
 
 import numpy as np
-from tests.checker.wild.registry import right, unless_empty
+from tests.checker.samples.wild.registry import right, unless_empty
 
 
 def softmax(x, axis=-1):

@@ -6,7 +6,7 @@ import numpy as np
 import torch
 import torch.nn as nn
 import torch.nn.functional as F
-from tests.checker.wild.registry import wrong
+from tests.checker.samples.wild.registry import wrong
 
 
 def stable_softmax(z, axis=-1):

@@ -6,7 +6,7 @@ import numpy as np
 import torch
 import torch.nn as nn
 import torch.nn.functional as F
-from tests.checker.wild.registry import wrong
+from tests.checker.samples.wild.registry import wrong
 
 
 class Base(nn.Module):
@@ -181,13 +181,13 @@ class Fused(nn.Module):
         return self.c_proj(y.transpose(1, 2).contiguous().view(B, T, C))
 
 
-@wrong("value used as key")
+@wrong("value used as key", "a part of a parameter is never used")
 class ValueForKey(Fused):
     def arrays(self, q, k, v):
         return q, v, v
 
 
-@wrong("key used as value")
+@wrong("key used as value", "a part of a parameter is never used")
 class KeyForValue(Fused):
     def arrays(self, q, k, v):
         return q, k, k

@@ -6,7 +6,7 @@ import math
 import numpy as np
 import torch
 import torch.nn.functional as F
-from tests.checker.collection.registry import TUNED
+from tests.checker.samples.collection.registry import TUNED
 
 right, wrong = TUNED.right, TUNED.wrong
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 import torch.nn.functional as F
-from tests.checker.collection.registry import TUNED
+from tests.checker.samples.collection.registry import TUNED
 from torch import nn
 
 right, wrong = TUNED.right, TUNED.wrong
@@ -520,7 +520,7 @@ class CornerOfTheCache(nn.Module):
         return self.c_proj((s.softmax(-1) @ v).transpose(1, 2).reshape(b, t, e)), (k, v)
 
 
-@wrong("rotary pairs and halves mixed")
+@wrong("rotary pairs and halves mixed", "rotary positions of query and key do not match")
 class TurnedTwoWays(TurnedInside):
     def pairs(self, x):
         t = x.shape[2]
@@ -546,7 +546,7 @@ class SharedAmongHeads(ByHead):
         return torch.einsum("bhtd,hde->bte", w @ v, self.d)
 
 
-@wrong("value used as key", "key used as value")
+@wrong("value used as key", "key used as value", "a part of a parameter is never used")
 class KeysMixed(MultiheadAttention):
     def forward(self, x):
         b, t, _ = x.size()
