@@ -9,9 +9,10 @@ from typing import Any
 from regard.judging import rounding as r
 from regard.judging.asked import Asked, Redone, at_rows, draw_rows, redo
 from regard.judging.rounding import Rounding
+from regard.judging.screen import screen
 from regard.watcher.verdict import RIGHT, ROUNDED, SKIPPED, WRONG
 
-SUSPICIOUS = 1.0  # heads and rows beyond this part of their limit get the whole unit
+NOT_FINITE = "its query, key or value is not finite"
 
 
 @dataclass
@@ -76,39 +77,43 @@ def rounding_of(asked: Asked) -> Rounding:
 
 
 def _judge_rows(asked: Asked, rows_bga: Any, result: CallResult) -> None:
-    given = at_rows(asked.output, rows_bga).double()
     rounding = rounding_of(asked)
-    heads = asked.shape[1] // asked.shape[2]
-    redone = None if asked.query is None else redo(asked, rows_bga)
-    broken = None
     if asked.written and asked.weights is not None:
-        centre, kept, broken = _as_written(asked, rows_bga, redone)
+        measured = _written(asked, rows_bga, rounding, result)
     else:
-        assert redone is not None
-        centre, kept = redone, rounding
+        measured = _screened(asked, rows_bga, rounding, result)
+    if measured is None:
+        return
+    _write(result, measured)
+    if asked.written and rounding.scores is not None and asked.query is not None:
+        fused = _screened(asked, rows_bga, replace(rounding, scores=None), result)
+        if fused is not None:
+            rounded = fused.wrong_head.flatten(1).cpu() & (result.state == RIGHT)
+            result.state[rounded] = ROUNDED
+
+
+def _written(
+    asked: Asked, rows_bga: Any, rounding: Rounding, result: CallResult
+) -> _Measured | None:
+    """Errors of attention in torch's operators, whose own weights are known."""
+    heads = asked.shape[1] // asked.shape[2]
+    given = at_rows(asked.output, rows_bga).double()
+    redone = None if asked.query is None else redo(asked, rows_bga)
+    centre, kept, broken = _as_written(asked, rows_bga, redone)
     if not bool(centre.output.isfinite().all()):
-        result.reason = "its query, key or value is not finite"
-        return
-    if centre is redone and r.coarseness(redone, rounding) > r.COARSE:
-        result.reason = "its scores are written too coarsely to say what is rounding"
-        return
+        result.reason = NOT_FINITE
+        return None
     measured = _measure(given, centre, kept, heads)
-    if broken is not None and redone is not None and bool(broken.any()):
+    if broken is not None and bool(broken.any()):
         # Where scores or weights are not what was asked for, the error is that from what was.
-        whole = _measure(given, redone, rounding, heads)
         broken = broken.unflatten(2, (heads, -1))
         measured.wrong_bgha |= broken
-        measured.rows = measured.rows.where(~broken, whole.rows.maximum(measured.rows))
-        measured.z = measured.z.where(~broken.any(-1), whole.z.maximum(measured.z))
-    elif broken is not None:
-        measured.wrong_bgha |= broken.unflatten(2, (heads, -1))
-    dead = (redone or centre).dead.unflatten(2, (heads, -1))
-    wrong = measured.wrong_bgha & ~dead
-    _write(result, measured, wrong, dead)
-    if asked.written and rounding.scores is not None and redone is not None:
-        fused = _measure(given, redone, replace(rounding, scores=None), heads)
-        rounded = fused.wrong_head.flatten(1).cpu() & (result.state == RIGHT)
-        result.state[rounded] = ROUNDED
+        if redone is not None:
+            whole = _measure(given, redone, rounding, heads)
+            measured.rows = measured.rows.where(~broken, whole.rows.maximum(measured.rows))
+            measured.z = measured.z.where(~broken.any(-1), whole.z.maximum(measured.z))
+    measured.dead = (redone or centre).dead.unflatten(2, (heads, -1))
+    return measured
 
 
 @dataclass
@@ -117,37 +122,92 @@ class _Measured:
     rows: Any  # (b, g, heads of the group, a)
     wrong_bgha: Any
     wrong_head: Any
+    dead: Any
+
+
+def _screened(
+    asked: Asked, rows_bga: Any, rounding: Rounding, result: CallResult
+) -> _Measured | None:
+    """Errors of all rows, with the whole unit where a first look is not enough.
+
+    None, with the reason in the result, where the call cannot be judged.
+    """
+    import torch
+
+    heads, width = asked.shape[1] // asked.shape[2], asked.value.shape[-1]
+    if rounding.scores is None:
+        rows_off, dead = screen(asked, rows_bga, rounding)
+    else:  # rounded scores are no first look
+        rows_off = torch.full((*rows_bga.shape[:2], heads, rows_bga.shape[-1]), 1e30)
+        dead = torch.zeros_like(rows_off, dtype=torch.bool)
+    head_off = rows_off.square().mean(-1).sqrt()
+    row_limit, head_limit = (
+        float(r.limit(torch.tensor(float(n)), rounding))
+        for n in (width, width * rows_off.shape[-1])
+    )
+    wrong, wrong_head = (torch.zeros_like(x, dtype=torch.bool) for x in (rows_off, head_off))
+    measured = _Measured(head_off, rows_off, wrong, wrong_head, dead)
+    large = (rows_off > row_limit).any(-1) | (head_off > head_limit)
+    for b, g in large.any(-1).nonzero().tolist():
+        own, rows = _of_group(asked, b, g), rows_bga[b : b + 1, g : g + 1]
+        redone = redo(own, rows)
+        if not bool(redone.output.isfinite().all()):
+            result.reason = NOT_FINITE
+            return None
+        if r.coarseness(redone, rounding) > r.COARSE:
+            result.reason = "its scores are written too coarsely to say what is rounding"
+            return None
+        part = _measure(at_rows(own.output, rows).double(), redone, rounding, heads)
+        for name in ("z", "rows", "wrong_bgha", "wrong_head"):
+            getattr(measured, name)[b, g] = getattr(part, name)[0, 0]
+        dead[b, g] = part.dead[0, 0]
+    return measured
+
+
+def _of_group(asked: Asked, b: int, g: int) -> Asked:
+    """The call of one sentence and one key head."""
+    heads = asked.shape[1] // asked.shape[2]
+    own, one = slice(g * heads, (g + 1) * heads), slice(b, b + 1)
+    mask = asked.mask
+    if mask is not None:
+        mask = mask.reshape((1,) * (4 - mask.ndim) + tuple(mask.shape))
+        mask = mask[one if mask.shape[0] > 1 else slice(None)]
+        mask = mask[:, own if mask.shape[1] > 1 else slice(None)]
+    return replace(
+        asked, query=asked.query[one, own], output=asked.output[one, own], mask=mask,
+        key=asked.key[one, g : g + 1], value=asked.value[one, g : g + 1],
+        sinks=None if asked.sinks is None else asked.sinks[own],
+    )  # fmt: skip
 
 
 def _measure(given: Any, centre: Redone, rounding: Rounding, heads: int) -> _Measured:
-    """Errors in units; where they are large with the whole unit and limits of their own."""
+    """Errors in units; where they are large, beside limits of their own."""
     import torch
 
-    rows_off, head_off = _sizes(given - centre.output, r.unit(centre, rounding, full=False),
-                           centre.dead, heads)  # fmt: skip
+    units = r.unit(centre, rounding)
+    dead = centre.dead.unflatten(2, (heads, -1))
+    rows_off, head_off = _sizes(given - centre.output, units, centre.dead, heads)
     a, width = rows_off.shape[-1], given.shape[-1]
     row_limit = float(r.limit(torch.tensor(float(width)), rounding))
     head_limit = float(r.limit(torch.tensor(float(width * a)), rounding))
-    wrong = torch.zeros_like(rows_off, dtype=torch.bool)
-    wrong_head = torch.zeros_like(head_off, dtype=torch.bool)
-    large = (rows_off > SUSPICIOUS * row_limit).any(-1) | (head_off > SUSPICIOUS * head_limit)
+    wrong, wrong_head = (torch.zeros_like(x, dtype=torch.bool) for x in (rows_off, head_off))
+    large = (rows_off > row_limit).any(-1) | (head_off > head_limit)
     for b, g in large.any(-1).nonzero().tolist():
-        part = _part(centre, (b, g))
-        units = r.unit(part, rounding)
-        error = r.beyond_alike(given[b, g] - part.output, part, units, rounding)
-        rows, whole = _sizes(error[None], units[None], part.dead[None], heads)
+        part, own = _part(centre, (b, g)), units[b, g]
+        error = r.beyond_alike(given[b, g] - part.output, part, own, rounding)
+        rows, whole = _sizes(error[None], own[None], part.dead[None], heads)
         rows_off[b, g], head_off[b, g] = rows[0], whole[0]
         for h in large[b, g].nonzero().flatten().tolist():
             if rows_off[b, g, h].max() <= row_limit and head_off[b, g, h] <= head_limit:
                 continue
             head = _rows_of(part, slice(h * a, (h + 1) * a))
-            free = r.freedom(head, rounding, units[h * a : (h + 1) * a])
+            free = r.freedom(head, rounding, own[h * a : (h + 1) * a])
             over = head_off[b, g, h] > r.limit(a**2 / (1 / free).sum(), rounding)
             wrong[b, g, h] = rows_off[b, g, h] > r.limit(free, rounding)
             wrong_head[b, g, h] = over | wrong[b, g, h].any()
             if over and not wrong[b, g, h].any():  # a little in many rows: the larger half of them
                 wrong[b, g, h] = rows_off[b, g, h] >= rows_off[b, g, h].median()
-    return _Measured(head_off, rows_off, wrong, wrong_head)
+    return _Measured(head_off, rows_off, wrong, wrong_head, dead)
 
 
 def _sizes(error: Any, units: Any, dead: Any, heads: int) -> tuple[Any, Any]:
@@ -220,11 +280,12 @@ def _score_bound(redone: Redone, asked: Asked, dtype: Any) -> Any:
     return 3 * largest + sums
 
 
-def _write(result: CallResult, measured: _Measured, wrong: Any, dead: Any) -> None:
+def _write(result: CallResult, measured: _Measured) -> None:
     """Put what was measured into the result, by sentence and head."""
     import torch
 
     b, g, heads, _ = measured.rows.shape
+    wrong, dead = measured.wrong_bgha & ~measured.dead, measured.dead
     result.z = measured.z.flatten(1).cpu()
     result.rows_off = measured.rows.amax(-1).flatten(1).cpu()
     state = torch.full((b, g * heads), RIGHT)

@@ -86,36 +86,23 @@ def ulp(x: Any, dtype: Any) -> Any:
     return steps.masked_fill(x == 0, 0.0).clamp_min(least(dtype))
 
 
-def unit(redone: Redone, rounding: Rounding, *, full: bool = True) -> Any:
-    """(..., a, v) expected root mean square error of each number of the output.
-
-    Without ``full`` two terms are replaced by less, so that a row that is right by it is right by
-    the whole unit too: the products of a score are taken as equal, and scores kept in float32 as
-    exact where the output has fewer bits.
-    """
-    import torch
-
+def unit(redone: Redone, rounding: Rounding) -> Any:
+    """(..., a, v) expected root mean square error of each number of the output."""
     output, u = redone.output, rounding.half_step
     noise = (2 * RELATIVE * u) ** 2
-    weights = redone.weights.to(torch.float32) if u > 2.0**-53 else redone.weights
-    value = redone.value.to(weights.dtype)
-    squared, value2 = weights * weights, value * value
+    squared, value2 = redone.weights**2, redone.value**2
     common = redone.top.abs() + redone.total.clamp_min(1e-300).log().abs()
-    variance = ulp(output, rounding.output) ** 2 / 12
-    if rounding.low and not full and rounding.scores is None:
-        variance += _cast_weights(squared, value2, rounding.weights)
-        variance += noise * (common**2 + 4) * output**2
-        return variance.sqrt()
     sums = noise / 2 * squared.count_nonzero(-1)[..., None]
+    variance = ulp(output, rounding.output) ** 2 / 12
     variance += (sums + noise * (common**2 + 4)) * output**2
     if rounding.low:
         variance += _cast_weights(squared, value2, rounding.weights)
     if rounding.known:
         variance += sums * (squared @ value2)
     else:
-        by_key = _score_variance(redone, rounding, noise, full).to(squared.dtype) * squared
-        cross = 2 * output * (by_key @ value) - output**2 * by_key.sum(-1, keepdim=True)
-        by_key += sums.to(squared.dtype) * squared
+        by_key = score_variance(redone, rounding, noise) * squared
+        cross = 2 * output * (by_key @ redone.value) - output**2 * by_key.sum(-1, keepdim=True)
+        by_key += sums * squared
         variance += (by_key @ value2 - cross).clamp_min(0)
     if u == 2.0**-53:
         variance *= 2  # the float64 of the judge is no better
@@ -133,22 +120,13 @@ def _cast_weights(squared: Any, value2: Any, dtype: Any) -> Any:
     return (relative * squared).clamp_min(floor).where(squared > 0, 0.0) @ value2
 
 
-def _score_variance(redone: Redone, rounding: Rounding, noise: float, full: bool) -> Any:
+def score_variance(redone: Redone, rounding: Rounding, noise: float) -> Any:
     """(..., a, k) variance of each score; where a key is hidden a large number."""
-    import torch
-
     width = redone.query.shape[-1]
-    if full:
-        scores = redone.scores.clamp_min(HIDDEN)
-        scaled = redone.query * redone.scale
-        products = scaled**2 @ (redone.key**2).mT
-        variance = noise * (width * (products + scores**2) / 2 + 2 * scores**2)
-    else:  # products at their least, by the Cauchy-Schwarz inequality
-        wide = torch.float64 if rounding.half_step == 2.0**-53 else torch.float32
-        scores = redone.scores.to(wide).clamp_min(HIDDEN)
-        variance = noise * (2.5 + width / 2) * scores**2
-    gap = scores - redone.top.to(scores.dtype)
-    variance = variance.addcmul_(gap, gap, value=noise).add_(4 * noise)
+    scores = redone.scores.clamp_min(HIDDEN)
+    products = (redone.query * redone.scale) ** 2 @ (redone.key**2).mT
+    gap = scores - redone.top
+    variance = noise * (width * (products + scores**2) / 2 + 2 * scores**2 + gap**2 + 4)
     if rounding.scores is not None:
         # Once as a product, once more where the scale is no power of two.
         rounds = 1 if math.log2(abs(redone.scale) or 1.0) % 1 == 0 else 2
@@ -199,7 +177,7 @@ def freedom(redone: Redone, rounding: Rounding, units_av: Any) -> Any:
     keys = (redone.scores > -math.inf).sum(-1, keepdim=True)
     score = 0.0 * redone.weights
     if not rounding.known:
-        score = _score_variance(redone, rounding, noise, full=True)
+        score = score_variance(redone, rounding, noise)
     squared = redone.weights**2
     result = []
     for a in range(redone.output.shape[-2]):
