@@ -1,11 +1,15 @@
 """A monitor in the Trainer of transformers and in Lightning, for real where they are installed."""
 
+import sys
+from types import ModuleType, SimpleNamespace
+
 import numpy as np
 import pytest
 import torch
 from tests.helpers.small_training import Model, batch, loss_of
 
 import regard
+from regard.monitoring import callbacks
 from regard.monitoring.callbacks import OutermostCalls, lightning_callback, trainer_callback
 
 
@@ -118,6 +122,50 @@ def test_two_large_modules_are_told_apart_by_their_path(caplog):
     assert "calls 'one', 'other'; the first is monitored. of= chooses." in caplog.text
     assert OutermostCalls(root).largest() is root
     assert "called no module; pass of=" in caplog.text
+
+
+@pytest.fixture
+def stand_in(monkeypatch):
+    """Lightning as far as a callback sees it: the class of callbacks."""
+    lightning = ModuleType("lightning.pytorch")
+    lightning.Callback = type("Callback", (), {})
+    monkeypatch.setitem(sys.modules, "lightning", ModuleType("lightning"))
+    monkeypatch.setitem(sys.modules, "lightning.pytorch", lightning)
+    callbacks._lightning_class.cache_clear()
+    yield
+    callbacks._lightning_class.cache_clear()
+
+
+@pytest.mark.usefixtures("stand_in")
+@pytest.mark.parametrize("of", ["net", None])
+def test_the_calls_of_lightning_under_accumulation(of):
+    """In its order: an optimizer's step runs the last micro-batch; the last step has one alone."""
+    root, seen = torch.nn.ModuleDict({"net": Model()}), []
+    trainer = SimpleNamespace(global_step=0, accumulate_grad_batches=2)
+    optimizer = torch.optim.SGD(root.parameters(), lr=0.0)
+    callback = lightning_callback(of=of, every=1, to=seen.append, on_error="raise")
+    callback.on_train_start(trainer, root)
+
+    def micro_batch(index):
+        loss = loss_of(root["net"], batch(index)) / trainer.accumulate_grad_batches
+        callback.on_before_backward(trainer, root, loss)
+        loss.backward()
+        return loss
+
+    for index in range(5):
+        if index in (1, 3, 4):
+            optimizer.step(lambda index=index: micro_batch(index))
+            trainer.global_step += 1
+        else:
+            micro_batch(index)
+        callback.on_train_batch_end(trainer, root, None, batch(index), index)
+    callback.on_train_end(trainer, root)
+    begun = 0 if of else 1  # the first batch finds the module
+    losses = [loss_of(root["net"], batch(index)).item() for index in range(5)]
+    expected = [np.mean(losses[begun:2]), np.mean(losses[2:4]), losses[4]]
+    assert [health.step for health in seen] == [0, 1, 2]
+    np.testing.assert_allclose([health.loss for health in seen], expected, rtol=1e-6)
+    assert [x.path for x in callback.monitor.about.layers] == ["layers.0", "layers.1"]
 
 
 @pytest.mark.filterwarnings("ignore")  # Lightning uses what torch has deprecated

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from functools import cache
 from importlib import import_module
 from typing import Any
@@ -63,21 +64,16 @@ def _trainer_class() -> Any:
     return MonitorCallback
 
 
-def _lightning_callback_class() -> Any:
-    """The base class of Lightning's callbacks, under either of its two names."""
-    for name in ("lightning.pytorch", "pytorch_lightning"):
-        try:
-            return import_module(name).Callback
-        except ImportError:
-            continue
-    raise BackendError(
-        "a callback for Lightning needs it, not installed here: pip install lightning."
-    )
-
-
 @cache
 def _lightning_class() -> Any:
-    base: Any = _lightning_callback_class()
+    for name in ("lightning.pytorch", "pytorch_lightning"):
+        with suppress(ImportError):
+            base: Any = import_module(name).Callback
+            break
+    else:
+        raise BackendError(
+            "a callback for Lightning needs it, not installed here: pip install lightning."
+        )
 
     class MonitorCallback(base):  # type: ignore[misc]
         """Monitors the module of a Lightning trainer from the beginning of its fit to the end."""
@@ -120,18 +116,15 @@ class OutermostCalls:
 
     def __init__(self, root: Any) -> None:
         self.root, self.depth = root, 0
-        self.found: dict[int, Any] = {}
-        self._removers = [
-            attach_hook(module, kind, hook, **options)
-            for module in root.modules()
-            for kind, hook, options in (
-                ("forward_pre", self._enter, {}), ("forward", self._leave, {"always_call": True}),
-            )
-        ]  # fmt: skip
+        self.found: list[Any] = []
+        self._removers = []
+        for module in root.modules():
+            self._removers.append(attach_hook(module, "forward_pre", self._enter))
+            self._removers.append(attach_hook(module, "forward", self._leave, always_call=True))
 
     def _enter(self, module: Any, arguments: Any) -> None:
-        if not self.depth and module.training:
-            self.found[id(module)] = module
+        if not self.depth and module.training and module not in self.found:
+            self.found.append(module)
         self.depth += 1
 
     def _leave(self, module: Any, arguments: Any, output: Any) -> None:
@@ -141,16 +134,20 @@ class OutermostCalls:
         """Remove the hooks; the called module of most parameters, the root where none was."""
         for remove in self._removers:
             remove()
-        sizes = {x: sum(y.numel() for y in m.parameters()) for x, m in self.found.items()}
-        order = sorted(sizes, key=lambda module: -sizes[module])
-        if not order:
+        if not self.found:
             logger.warning("regard.monitor: the first batch called no module; pass of=its path.")
             return self.root
-        names = {id(module): name for name, module in self.root.named_modules()}
-        if len(order) > 1 and 10 * sizes[order[1]] > sizes[order[0]]:
-            listed = ", ".join(repr(names[x]) for x in order)
+        names = {id(module): repr(name) for name, module in self.root.named_modules()}
+        first, *others = sorted(self.found, key=_size, reverse=True)
+        large = [x for x in others if 10 * _size(x) > _size(first)]
+        if large:
+            listed = ", ".join(names[id(x)] for x in (first, *large))
             logger.warning(
                 "regard.monitor: the training step calls %s; the first is monitored. of= chooses.",
                 listed,
             )
-        return self.found[order[0]]
+        return first
+
+
+def _size(module: Any) -> int:
+    return sum(x.numel() for x in module.parameters())

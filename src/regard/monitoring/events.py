@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from regard.errors import RegardError
+from regard.errors import RegardError, count
 from regard.monitoring.folder import Layer
 
 SEVERITY = {
@@ -48,10 +48,10 @@ class Event:
     def closing(self) -> str:
         """The line at its end, where heads have joined; else empty."""
         more = len(self.heads) - self.at_first
-        heads = "head" if more == 1 else "heads"
-        return f"step {self.first}: {self.rule}, and {more} more {heads} by step {self.last}." if (
-            more and self.last is not None
-        ) else ""  # fmt: skip
+        if not more or self.last is None:
+            return ""
+        heads = count(more, "more head")
+        return f"step {self.first}: {self.rule}, and {heads} by step {self.last}."
 
     def fields(self) -> dict[str, Any]:
         """As JSON takes it, in the folder and on the page."""
@@ -90,14 +90,11 @@ def where(layers: Sequence[Layer], heads: Sequence[int]) -> str:
         if own:
             name = str(layer) if several_parts else f"layer {layer.layer}"
             found.append(f"{name}, {_heads(own, layer.heads)}")
-    if len(found) > 3:
-        return f"{len(heads)} of {total} heads, in {len(found)} layers"
-    return "; ".join(found)
+    many = f"{len(heads)} of {total} heads, in {len(found)} layers"
+    return "; ".join(found) if len(found) <= 3 else many
 
 
 def _heads(own: list[int], of: int) -> str:
-    if len(own) == 1:
-        return f"head {own[0]}"
-    if len(own) == of:
+    if len(own) == of > 1:
         return "both heads" if of == 2 else f"all {of} heads"
-    return f"heads {', '.join(map(str, own))}"
+    return f"head{'s' * (len(own) > 1)} {', '.join(map(str, own))}"

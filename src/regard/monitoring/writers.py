@@ -50,10 +50,9 @@ class Health:
 
     def image(self, measure: str) -> Array:
         """Layers x heads as numbers from 0 to 1, nan where a layer has fewer heads."""
-        widest = max(layer.heads for layer in self.about.layers)
-        picture = np.full((len(self.about.layers), widest), np.nan)
-        for index, layer in enumerate(self.about.layers):
-            picture[index, : layer.heads] = self.layer(measure, index)
+        rows = [self.layer(measure, index) for index in range(len(self.about.layers))]
+        widest = max(map(len, rows))
+        picture = np.stack([np.pad(x, (0, widest - len(x)), constant_values=np.nan) for x in rows])
         low, high = np.nanmin(picture), np.nanmax(picture)
         return (picture - low) / (high - low) if high > low else picture * 0
 
@@ -101,8 +100,7 @@ class ToFolder(Writer):
             self.folder.written("resumed")
 
     def observed(self, health: Health) -> None:
-        table = np.stack([health[name] for name in health.about.measures])
-        self.folder.observed(health.step, table)
+        self.folder.observed(health.step, np.stack([health[x] for x in health.about.measures]))
 
     def step(self, step: int, loss: float | None, bounds: Array) -> None:
         self.folder.step(step, np.nan if loss is None else loss, bounds)
