@@ -184,6 +184,7 @@ def test_another_head_is_another_map(map_page, until):
     until(map_page, f"() => location.hash.includes('head={number}')")
 
 
+@pytest.mark.nightly  # the same menu as of a shorter run, in test_run
 def test_what_is_shown_can_be_saved(map_page, saved):
     map_page.goto(map_page.url.split("#")[0] + "#map?head=0")
     map_page.locator('.head[aria-current][data-head="0"]').wait_for()

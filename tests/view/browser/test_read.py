@@ -50,7 +50,7 @@ def test_a_sentence_its_translation_the_highlight_and_every_head(page, until, op
             every.click()
         until(page, "document.querySelectorAll('.ranked button').length === 48")
         role = reading.model.roles.heads(name)[2, 1].described
-        assert page.get_by_label(f"layer 2, head 1: {role}", exact=True).count() == 1
+        assert page.get_by_title(f"layer 2, head 1: {role}", exact=True).count() == 1
 
 
 def test_grids_are_the_readings_weights(page):

@@ -15,6 +15,7 @@ from time import monotonic, sleep
 import httpx
 import numpy as np
 import pytest
+from tests.helpers.command_line import command_here
 
 import regard
 from regard.errors import ArgumentError
@@ -256,6 +257,5 @@ def test_open_refuses_what_it_cannot_open(tmp_path):
             "It may be cut short or of another kind; make it again with seen.save(...).",
         ),
     ):
-        with start(*arguments) as process:
-            output, complaints = process.communicate(timeout=PATIENCE)
-        assert (process.returncode, output, complaints) == (2, "", f"error: {sentence}\n")
+        made = command_here("open", *arguments)
+        assert (made.returncode, made.stdout, made.stderr) == (2, "", f"error: {sentence}\n")

@@ -72,14 +72,11 @@ function notOfRun(name, state, { page }) {
   if (name === "map" || name === "training") return null;
   const run = page.model ?? page.files[state.number("file", 0)] ?? page.files[0];
   return element(
-    "p",
-    { class: "not-of-run small quiet" },
+    "p.not-of-run.small.quiet",
     `This view shows regard’s own translator, not ${run}. `,
     element(
-      "button",
+      "button.link",
       {
-        type: "button",
-        class: "link",
         on: { click: () => state.go("map", OF_ONE_MODEL) },
       },
       `Back to ${run}`,
@@ -119,7 +116,7 @@ function drawNavigation(state, source) {
   const links = names.map(link);
   // The other views show the model that comes with regard, whatever is open.
   if (isRun && links.length > 1)
-    links.splice(1, 0, element("span", { class: "shipped small" }, "regard’s own translator:"));
+    links.splice(1, 0, element("span.shipped.small", "regard’s own translator:"));
   replace(pageElement("views"), links.length > 1 ? links : []);
 }
 
@@ -141,7 +138,7 @@ function drawLight() {
     /* not kept */
   }
   const label = { title: "Light or dark", "aria-label": "Switch between light and dark" };
-  const button = element("button", { type: "button", class: "quiet", ...label }, "◐");
+  const button = element("button.quiet", { ...label }, "◐");
   button.addEventListener("click", () => {
     root.dataset.light = dark() ? "light" : "dark";
     try {

@@ -22,6 +22,13 @@ interface Properties<T> {
   [name: string]: unknown;
 }
 
+// What "button.word" makes.
+type TagOf<T extends string> = T extends `${infer Tag}.${string}` ? Tag : T;
+type HtmlOf<T extends string> =
+  TagOf<T> extends keyof HTMLElementTagNameMap ? HTMLElementTagNameMap[TagOf<T>] : never;
+type SvgOf<T extends string> =
+  TagOf<T> extends keyof SVGElementTagNameMap ? SVGElementTagNameMap[TagOf<T>] : never;
+
 type FieldEvent = Event & { target: HTMLInputElement };
 type SelectEvent = Event & { target: HTMLSelectElement };
 type CardEvent = Event & { currentTarget: HTMLElement };
@@ -275,6 +282,15 @@ interface Tried {
   outcome?: Outcome; // in a saved file
 }
 
+// One of the experiments that were tried, as it is listed.
+interface TriedItem {
+  text: string; // the changes as the address has them
+  changed: Child;
+  outcome: Child;
+  isFixed?: boolean; // it cannot be run again
+  more?: Child;
+}
+
 // The weights on screen, and what they are of.
 interface Shown {
   request: string; // what they were made from
@@ -334,22 +350,13 @@ interface Link {
   weight: number;
 }
 
-// The layers as a graph (run/flow.js): how wide each edge is, and what it can still take.
-interface FlowGraph {
-  size: number;
-  layers: number;
-  steps: Float64Array[];
-  left: Float64Array[];
-}
-
-// The line of a token in its layers.
-interface FlowRow {
+// The line of a token in its layers (run/flow.js).
+interface FlowModel {
   tokens: string[];
   row: number;
   shares: Float64Array; // of each token before the first layer
+  choose(row: number): void;
 }
-
-type FlowModel = FlowRow & { choose(row: number): void };
 
 // Queries and keys of a head in a plane (run/space.js).
 interface PlaneDot {

@@ -1,6 +1,6 @@
 // The appendix: rows of the published introductions, as printed and as computed, in tables.
 
-import { element, tableHead } from "../lib/dom.js";
+import { element, tableHead, tableRow } from "../lib/dom.js";
 
 /** @type {Record<string, (facts: Facts) => HTMLElement>} */
 export const APPENDIX = {
@@ -32,8 +32,7 @@ export const APPENDIX = {
     ),
   batch: (facts) =>
     element(
-      "div",
-      { class: "side-by-side" },
+      "div.side-by-side",
       rowsTable(
         "cat, in its own sentence",
         ["share"],
@@ -59,33 +58,22 @@ export const APPENDIX = {
  * @param {string[]} sums
  */
 function rowsTable(caption, heads, words, columns, sums) {
-  /** @param {string} name @param {Child[]} cells */
-  const row = (name, cells) =>
-    element(
-      "tr",
-      null,
-      element("th", { scope: "row" }, name),
-      cells.map((cell) => element("td", null, cell)),
-    );
   return element(
-    "div",
-    { class: "wide" },
+    "div.wide",
     element(
-      "table",
-      { class: "numbers lesson" },
-      element("caption", null, caption),
+      "table.numbers.lesson",
+      element("caption", caption),
       tableHead([null, ...heads]),
       element(
         "tbody",
-        null,
         words.map((word, at) =>
-          row(
+          tableRow(
             word,
             columns.map((column) => column[at]),
           ),
         ),
       ),
-      element("tfoot", null, row("sum", sums)),
+      element("tfoot", tableRow("sum", sums)),
     ),
   );
 }
@@ -98,10 +86,9 @@ function numberRow(fact) {
 /** @param {number} share */
 function shareCell(share) {
   return element(
-    "span",
-    { class: "share" },
-    element("span", { class: "bar", style: { width: `calc(${share} * (100% - 3.4rem))` } }),
-    element("span", { class: "number" }, share.toFixed(3)),
+    "span.share",
+    element("span.bar", { style: { width: `calc(${share} * (100% - 3.4rem))` } }),
+    element("span.number", share.toFixed(3)),
   );
 }
 

@@ -13,7 +13,6 @@ export function optionButtons(label, names, chosen, choose) {
     element(
       "button",
       {
-        type: "button",
         "aria-pressed": String(at === chosen),
         on: { click: () => choose(at) },
       },
@@ -21,16 +20,15 @@ export function optionButtons(label, names, chosen, choose) {
     ),
   );
   return element(
-    "div",
-    { class: "knob" },
-    element("span", { class: "quiet small" }, label),
-    element("div", { class: "choice serif", role: "group", "aria-label": label }, buttons),
+    "div.knob",
+    element("span.quiet.small", label),
+    element("div.choice.serif", { role: "group", "aria-label": label }, buttons),
   );
 }
 
 /** @param {string} label @param {RangeKnob} range */
 export function rangeControl(label, { min, max, step, value, told, change }) {
-  const output = element("output", { class: "number" }, told(value));
+  const output = element("output.number", told(value));
   const slider = element("input", {
     ...{ type: "range", min: String(min), max: String(max), step: String(step) },
     "aria-label": label,
@@ -43,23 +41,17 @@ export function rangeControl(label, { min, max, step, value, told, change }) {
     slider.setAttribute("aria-valuetext", told(now));
     change(now);
   });
-  return element(
-    "label",
-    { class: "labelled knob" },
-    element("span", { class: "small" }, label),
-    slider,
-    output,
-  );
+  return element("label.labelled.knob", element("span.small", label), slider, output);
 }
 
 /** @param {string} label @param {boolean} checked @param {(checked: boolean) => void} change */
 export function switchControl(label, checked, change) {
   const box = element("input", { type: "checkbox", checked });
   box.addEventListener("change", () => change(box.checked));
-  return element("label", { class: "knob" }, box, element("span", { class: "small" }, label));
+  return element("label.knob", box, element("span.small", label));
 }
 
 /** @param {string} label @param {() => void} press */
 export function pressButton(label, press) {
-  return element("button", { type: "button", class: "button knob", on: { click: press } }, label);
+  return element("button.button.knob", { on: { click: press } }, label);
 }

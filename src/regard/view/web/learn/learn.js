@@ -4,7 +4,7 @@
 // Fields of the address: page (the scene, from 1), answer (which choice was made in it, from 1;
 // without it the question stands open, unless it was answered before: the browser keeps that).
 
-import { announce, element, problem, prose, replace, tableHead } from "../lib/dom.js";
+import { announce, element, problem, prose, replace, tableHead, tableRow } from "../lib/dom.js";
 import { describeExport, FIGURE_AXES } from "../lib/export.js";
 import { APPENDIX } from "./appendix.js";
 import { COURSE } from "./course.js";
@@ -34,33 +34,25 @@ export async function showLearn(root, state, source) {
     })),
     current: -1,
     closed: false,
-    contents: element("nav", { class: "contents", "aria-label": "Scenes of the course" }),
-    text: element("div", { class: "scene-text" }),
+    contents: element("nav.contents", { "aria-label": "Scenes of the course" }),
+    text: element("div.scene-text"),
     stage: lessonStage(),
-    host: element("div", { class: "stage-host" }),
-    caption: element("figcaption", { class: "stage-caption" }),
-    controls: element("div", { class: "stage-controls" }),
+    host: element("div.stage-host"),
+    caption: element("figcaption.stage-caption"),
+    controls: element("div.stage-controls"),
     table: element("div"),
-    section: element("section", { class: "scene" }),
+    section: element("section.scene"),
   };
   replace(
     course.section,
     course.text,
-    element(
-      "figure",
-      { class: "scene-stage" },
-      course.host,
-      course.caption,
-      course.controls,
-      course.table,
-    ),
+    element("figure.scene-stage", course.host, course.caption, course.controls, course.table),
   );
-  const printed = element("div", { class: "printed" });
+  const printed = element("div.printed");
   root.append(
     element(
-      "div",
-      { class: "course" },
-      element("h1", { class: "only-read" }, "How attention works"),
+      "div.course",
+      element("h1.only-read", "How attention works"),
       course.contents,
       course.section,
       source.practice?.(),
@@ -203,9 +195,8 @@ function drawText(course, scene) {
   replace(
     course.text,
     element(
-      "div",
-      { class: "scene-head" },
-      element("p", { class: "quiet small" }, name),
+      "div.scene-head",
+      element("p.quiet.small", name),
       element("h2", { tabindex: "-1", id: `scene-${page.name}` }, page.title),
     ),
     sceneWords(scene, (chosen) => {
@@ -217,7 +208,7 @@ function drawText(course, scene) {
       keepProgress(course);
       drawContents(course);
     }),
-    element("div", { class: "answer", hidden: true }),
+    element("div.answer", { hidden: true }),
     turns(course, scene),
     goOn(course),
   );
@@ -230,20 +221,17 @@ function sceneWords(scene, choose) {
   if (!facts) return [];
   return [
     ...paragraphs(facts, page.text),
-    page.formula && element("p", { class: "formula" }, mathFormula(...FORMULAS[page.formula])),
+    page.formula && element("p.formula", mathFormula(...FORMULAS[page.formula])),
     element(
-      "div",
-      { class: "question", role: "group", "aria-labelledby": `asked-${page.name}` },
+      "div.question",
+      { role: "group", "aria-labelledby": `asked-${page.name}` },
       element("h3", { id: `asked-${page.name}` }, filledText(page.ask, facts)),
       element(
-        "div",
-        { class: "choices" },
+        "div.choices",
         choicesOf(scene).map((text, at) =>
           element(
-            "button",
+            "button.button",
             {
-              type: "button",
-              class: "button",
               "aria-pressed": "false",
               on: { click: () => choose(at + 1) },
             },
@@ -263,7 +251,7 @@ function openAnswer(course, scene) {
   if (!facts || !(answer instanceof HTMLElement)) return;
   replace(
     answer,
-    element("p", { class: "verdict" }),
+    element("p.verdict"),
     paragraphs(facts, page.answer),
     onward(course, page, facts),
   );
@@ -311,7 +299,7 @@ function drawStage(course, scene, moving = true) {
   };
   const answered = Boolean(scene.answered);
   const shown = drawn.draw(facts, { width, height, answered, knobs, change });
-  const caption = element("span", null, captionText(shown));
+  const caption = element("span", captionText(shown));
   stage.show(shown.marks, caption.textContent, moving);
   replace(course.caption, caption);
   drawKnobs(course, answered && drawn.controls ? drawn.controls(facts, knobs, change) : []);
@@ -338,27 +326,17 @@ function drawStageTable(slot, table) {
     slot,
     table &&
       element(
-        "details",
-        { class: "as-table", open },
-        element("summary", { class: "small quiet" }, "As a table"),
+        "details.as-table",
+        { open },
+        element("summary.small.quiet", "As a table"),
         element(
-          "div",
-          { class: "wide" },
+          "div.wide",
           element(
-            "table",
-            { class: "numbers lesson" },
+            "table.numbers.lesson",
             tableHead([null, ...table.heads]),
             element(
               "tbody",
-              null,
-              table.rows.map(([name, ...cells]) =>
-                element(
-                  "tr",
-                  null,
-                  element("th", { scope: "row" }, name),
-                  cells.map((cell) => element("td", null, cell)),
-                ),
-              ),
+              table.rows.map(([name, ...cells]) => tableRow(name, cells)),
             ),
           ),
         ),
@@ -378,7 +356,7 @@ function drawPiece(course, scene, facts) {
       ? trainingPicture(Boolean(answered))
       : { root: answered ? APPENDIX[page.name](facts) : element("div"), close: null };
   scene.close = piece.close;
-  replace(course.host, element("div", { class: "piece", "data-piece": shown }, piece.root));
+  replace(course.host, element("div.piece", { "data-piece": shown }, piece.root));
   replace(course.caption);
   drawKnobs(course, []);
   drawStageTable(course.table);
@@ -389,7 +367,7 @@ function paragraphs(facts, parts) {
   return parts
     .map((part) => (typeof part === "string" ? { text: part } : part))
     .filter(({ when, unless }) => (when ? facts[when] : unless ? !facts[unless] : true))
-    .map(({ text }) => element("p", null, filledText(text, facts)));
+    .map(({ text }) => element("p", filledText(text, facts)));
 }
 
 const OF_OTHER_VIEWS = [
@@ -409,12 +387,9 @@ function onward({ state, source }, page, facts) {
   if (view === "read" && facts.position !== undefined) clean.q = facts.position;
   return element(
     "p",
-    null,
     element(
-      "button",
+      "button.link.onward",
       {
-        type: "button",
-        class: "link onward",
         on: { click: () => state.go(view, { ...clean, ...requested, ...more }) },
       },
       `${label} →`,
@@ -430,7 +405,6 @@ function turns(course, { number }) {
       ? element(
           "button",
           {
-            type: "button",
             class: `button ${kind}`,
             on: { click: () => goToScene(course, to - 1) },
           },
@@ -438,8 +412,7 @@ function turns(course, { number }) {
         )
       : element("span");
   return element(
-    "div",
-    { class: "turns" },
+    "div.turns",
     button(number - 1, "← Back", ""),
     button(number + 1, "Next →", "next"),
   );
@@ -452,10 +425,9 @@ function goOn(course) {
   if (course.current !== 0 || !(last > 0 && last < COURSE.length)) return null;
   return element(
     "p",
-    null,
     element(
-      "button",
-      { type: "button", class: "link onward", on: { click: () => goToScene(course, last) } },
+      "button.link.onward",
+      { on: { click: () => goToScene(course, last) } },
       `Go on where you stopped: ${COURSE[last].title} →`,
     ),
   );
@@ -486,7 +458,6 @@ function drawContents(course) {
     course.contents,
     element(
       "ol",
-      null,
       course.scenes.map(({ page, number, answered }, at) =>
         element(
           "li",
@@ -507,11 +478,10 @@ function drawContents(course) {
               },
             },
             element(
-              "span",
-              { class: "scene-number" },
+              "span.scene-number",
               page.appendix ? "ABC"[number - STORY - 1] : String(number),
             ),
-            element("span", { class: "only-read" }, `${page.title}${answered ? ", answered" : ""}`),
+            element("span.only-read", `${page.title}${answered ? ", answered" : ""}`),
           ),
         ),
       ),
@@ -532,12 +502,11 @@ function printedScene(course, scene) {
   const shown = drawn?.draw(facts, view);
   if (shown) stage.show(shown.marks, page.title, false);
   return element(
-    "section",
-    { class: "scene-on-paper" },
-    element("h2", null, page.title),
+    "section.scene-on-paper",
+    element("h2", page.title),
     sceneWords(scene, () => {}),
     answered > 0 && paragraphs(facts, page.answer),
-    shown && [stage.root, element("p", { class: "stage-caption" }, captionText(shown))],
+    shown && [stage.root, element("p.stage-caption", captionText(shown))],
     !shown && answered > 0 && APPENDIX[page.name]?.(facts),
   );
 }
@@ -569,16 +538,14 @@ function sceneFigure({ scenes, current, source }) {
 
 function teachersPage() {
   /** @param {Child[]} parts */
-  const item = (...parts) => element("li", null, parts);
+  const item = (...parts) => element("li", parts);
   /** @param {string} text */
-  const code = (text) => element("code", null, text);
+  const code = (text) => element("code", text);
   return element(
-    "details",
-    { class: "teachers" },
-    element("summary", null, "For teachers"),
+    "details.teachers",
+    element("summary", "For teachers"),
     element(
       "ul",
-      null,
       item("Save, HTML makes one file of the whole course. It needs no server and no network."),
       item("The scenes up to the mixed values fill a lesson; heads to layers make a second one."),
       item("Let the class vote on each question before anybody clicks."),

@@ -9,7 +9,7 @@ import { animate, MEANING_MS } from "../lib/motion.js";
 
 export function lessonStage() {
   const [back, front] = [svgElement("g"), svgElement("g")];
-  const root = svgElement("svg", { class: "stage-picture", role: "group" }, back, front);
+  const root = svgElement("svg.stage-picture", { role: "group" }, back, front);
   /** @type {Map<string, HeldMark>} */
   const held = new Map();
   let stop = () => {};

@@ -12,9 +12,8 @@ export function filledText(text, facts) {
     .filter(Boolean)
     .flatMap((piece) => {
       const inside = piece.slice(1, -1);
-      if (piece[0] === "*" && piece.length > 2)
-        return element("em", { class: "serif" }, valuesIn(inside, facts));
-      if (piece[0] === "`" && piece.length > 2) return element("code", null, inside);
+      if (piece[0] === "*" && piece.length > 2) return element("em.serif", valuesIn(inside, facts));
+      if (piece[0] === "`" && piece.length > 2) return element("code", inside);
       return prose(valuesIn(piece, facts));
     });
 }

@@ -1,7 +1,15 @@
 // The tiny transformer (tiny_transformer.js) trained before the reader's eyes: the loss as a curve,
 // the weights of one row of letters as shaded squares, and what it writes.
 
-import { announce, element, percent, replace, svgElement, tableHead } from "../lib/dom.js";
+import {
+  announce,
+  element,
+  percent,
+  replace,
+  svgElement,
+  tableHead,
+  tableRow,
+} from "../lib/dom.js";
 import { shade } from "../lib/draw.js";
 import { optionButtons } from "./knobs.js";
 import {
@@ -32,12 +40,12 @@ export function trainingPicture(open) {
     running: 0,
     task: 0,
     letters: numbersOf(FIRST_LETTERS),
-    button: element("button", { type: "button", class: "button primary train" }, "Train"),
-    again: element("button", { type: "button", class: "button" }, "Start again"),
-    status: element("p", { class: "number training-status" }),
-    curve: element("div", { class: "loss-curve" }),
+    button: element("button.button.primary.train", "Train"),
+    again: element("button.button", "Start again"),
+    status: element("p.number.training-status"),
+    curve: element("div.loss-curve"),
     grid: element("div"),
-    written: element("p", { class: "serif letters" }),
+    written: element("p.serif.letters"),
     tasks: element("div"),
   };
   const stop = () => {
@@ -82,12 +90,11 @@ export function trainingPicture(open) {
   restart();
   return {
     root: element(
-      "div",
-      { class: "training" },
+      "div.training",
       open && [
         trainer.tasks,
         lettersField(trainer),
-        element("p", { class: "training-buttons" }, trainer.button, trainer.again),
+        element("p.training-buttons", trainer.button, trainer.again),
         trainer.status,
         trainer.curve,
       ],
@@ -107,7 +114,7 @@ function numbersOf(text) {
 /** @param {Trainer} trainer */
 function lettersField(trainer) {
   const length = FIRST_LETTERS.length;
-  const hint = element("span", { class: "small quiet", role: "status" });
+  const hint = element("span.small.quiet", { role: "status" });
   const field = element("input", {
     ...{
       type: "text",
@@ -125,13 +132,7 @@ function lettersField(trainer) {
     trainer.letters = letters;
     drawTrainer(trainer);
   });
-  return element(
-    "label",
-    { class: "labelled knob" },
-    element("span", { class: "small" }, "Your letters"),
-    field,
-    hint,
-  );
+  return element("label.labelled.knob", element("span.small", "Your letters"), field, hint);
 }
 
 /** @param {Trainer} trainer */
@@ -177,19 +178,15 @@ function letterGrid(names, weights) {
     element(
       "td",
       { style: { background: shade(weight) }, title: percent(weight) },
-      element("span", { class: "only-read" }, String(Math.round(100 * weight))),
+      element("span.only-read", String(Math.round(100 * weight))),
     );
   return element(
-    "table",
-    { class: "letter-grid" },
-    element("caption", null, "Where each letter looks: rows look, columns are looked at"),
+    "table.letter-grid",
+    element("caption", "Where each letter looks: rows look, columns are looked at"),
     tableHead([null, ...names]),
     element(
       "tbody",
-      null,
-      names.map((name, row) =>
-        element("tr", null, element("th", { scope: "row" }, name), weights[row].map(cell)),
-      ),
+      names.map((name, row) => tableRow(name, weights[row].map(cell))),
     ),
   );
 }
@@ -205,14 +202,14 @@ function lossCurve(losses) {
   const points = losses.map((loss, step) => `${across(step).toFixed(1)},${down(loss).toFixed(1)}`);
   /** @param {number} x @param {number} y @param {string} words @param {string} anchor */
   const text = (x, y, words, anchor) =>
-    svgElement("text", { x, y, "text-anchor": anchor, class: "curve-text" }, words);
+    svgElement("text.curve-text", { x, y, "text-anchor": anchor }, words);
   return svgElement(
     "svg",
     { viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": "The loss, step by step" },
-    svgElement("path", { d: `M${left} 0V${height - bottom}H${width}`, class: "curve-axis" }),
+    svgElement("path.curve-axis", { d: `M${left} 0V${height - bottom}H${width}` }),
     text(width, 10, "loss", "end"),
     text(width, height - 3, `${MAX_TRAINING_STEPS} steps`, "end"),
     text(left - 4, height - bottom, "0", "end"),
-    svgElement("polyline", { points: points.join(" "), class: "curve-line" }),
+    svgElement("polyline.curve-line", { points: points.join(" ") }),
   );
 }

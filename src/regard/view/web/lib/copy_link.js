@@ -19,7 +19,7 @@ export function copyLink(state, source) {
   const title = source.page.address
     ? "Copy the public address of what is shown"
     : "Copy the address of what is shown";
-  const button = element("button", { type: "button", class: "quiet", title }, "Copy link");
+  const button = element("button.quiet", { title }, "Copy link");
   button.addEventListener("click", async () => {
     const seen = await carriedField(state, source);
     const address = sharedAddress(state, source) + (seen && `&seen=${seen}`);

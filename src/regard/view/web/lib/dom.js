@@ -1,8 +1,9 @@
 // Elements, made without ever reading text as markup.
 //
-// element("button", { class: "word", "aria-pressed": "false", on: { click: f } }, "dog", child)
-//   class, id, role, aria-* and every other name: an attribute; true is an empty one, false and
-//   null none
+// element("button.word", { "aria-pressed": "false", on: { click: f } }, "dog", child)
+//   the tag with its classes, then, where there are any, the properties:
+//   class (one that depends on something), id, role, aria-* and every other name: an attribute;
+//   true is an empty one, false and null none
 //   on: listeners by event; style: CSS properties by name (through the CSSOM, as the page's policy
 //   wants)
 //   value, checked, disabled, selected, hidden: properties
@@ -12,25 +13,29 @@ const SVG_SPACE = "http://www.w3.org/2000/svg";
 const AS_PROPERTY = ["value", "checked", "disabled", "selected", "hidden", "open"];
 
 /**
- * @template {keyof HTMLElementTagNameMap} T
- * @param {T} tag
- * @param {Properties<HTMLElementTagNameMap[T]> | null} [properties]
- * @param {Child[]} children
- * @returns {HTMLElementTagNameMap[T]}
+ * @template {string} T
+ * @param {T} kind
+ * @param {[Properties<HtmlOf<T>>, ...Child[]] | Child[]} content
+ * @returns {HtmlOf<T>}
  */
-export function element(tag, properties, ...children) {
-  return filled(document.createElement(tag), properties, children);
+export function element(kind, ...content) {
+  const [tag, ...classes] = kind.split(".");
+  const made = document.createElement(tag);
+  if (made instanceof HTMLButtonElement) made.type = "button";
+  return /** @type {HtmlOf<T>} */ (filled(made, classes, content));
 }
 
 /**
- * @template {keyof SVGElementTagNameMap} T
- * @param {T} tag
- * @param {Properties<SVGElementTagNameMap[T]> | null} [properties]
- * @param {Child[]} children
- * @returns {SVGElementTagNameMap[T]}
+ * @template {string} T
+ * @param {T} kind
+ * @param {[Properties<SvgOf<T>>, ...Child[]] | Child[]} content
+ * @returns {SvgOf<T>}
  */
-export function svgElement(tag, properties, ...children) {
-  return filled(document.createElementNS(SVG_SPACE, tag), properties, children);
+export function svgElement(kind, ...content) {
+  const [tag, ...classes] = kind.split(".");
+  return /** @type {SvgOf<T>} */ (
+    filled(document.createElementNS(SVG_SPACE, tag), classes, content)
+  );
 }
 
 const MATH_SPACE = "http://www.w3.org/1998/Math/MathML";
@@ -73,24 +78,25 @@ function pathTo(from, to) {
   return [...pathTo(from, above), [...above.children].indexOf(to)];
 }
 
-/**
- * @template {HTMLElement | SVGElement} T
- * @param {T} made
- * @param {Properties<T> | null | undefined} properties
- * @param {Child[]} children
- */
-function filled(made, properties, children) {
-  const { on, style, ...others } = properties || {};
-  for (const [event, listener] of Object.entries(on || {}))
-    made.addEventListener(event, /** @type {EventListener} */ (listener));
+/** @param {Element} made @param {string[]} classes @param {any[]} content */
+function filled(made, classes, content) {
+  if (classes.length) made.setAttribute("class", classes.join(" "));
+  const [first, ...others] = content;
+  const hasProperties = first?.constructor === Object;
+  if (hasProperties) setProperties(made, first);
+  made.append(...flat(hasProperties ? others : content));
+  return made;
+}
+
+/** @param {any} made @param {Properties<any>} properties */
+function setProperties(made, { on, style, ...others }) {
+  for (const [event, listener] of Object.entries(on || {})) made.addEventListener(event, listener);
   for (const [key, one] of Object.entries(style || {})) made.style.setProperty(key, String(one));
   for (const [name, value] of Object.entries(others)) {
     if (value === null || value === undefined) continue;
-    if (AS_PROPERTY.includes(name)) Object.assign(made, { [name]: value });
+    if (AS_PROPERTY.includes(name)) made[name] = value;
     else if (value !== false) made.setAttribute(name, value === true ? "" : String(value));
   }
-  made.append(...flat(children));
-  return made;
 }
 
 /** @param {readonly Child[]} children @returns {(Node | string)[]} */
@@ -112,12 +118,11 @@ function flat(children) {
  * @param {(value: V) => void} choose
  */
 export function choice(label, choices, chosen, choose) {
-  const group = element("div", { class: "choice", role: "group", "aria-label": label });
+  const group = element("div.choice", { role: "group", "aria-label": label });
   const buttons = choices.map(([value, text, title, reason]) =>
     element(
       "button",
       {
-        type: "button",
         title: reason || title,
         disabled: Boolean(reason),
         "aria-pressed": String(value === chosen),
@@ -132,7 +137,7 @@ export function choice(label, choices, chosen, choose) {
 
 /** @param {Child} text @param {Child[]} controls */
 export function labelled(text, ...controls) {
-  return element("label", { class: "labelled" }, element("span", null, text), controls);
+  return element("label.labelled", element("span", text), controls);
 }
 
 // The head of a table: a heading for each column, null where a corner is empty.
@@ -141,7 +146,16 @@ export function tableHead(titles) {
   const cells = titles.map((title) =>
     title === null ? element("td") : element("th", { scope: "col" }, title),
   );
-  return element("thead", null, element("tr", null, cells));
+  return element("thead", element("tr", cells));
+}
+
+// A row of a table: its name, and cells, made of what is none yet.
+/** @param {Child} name @param {readonly Child[]} cells @param {string | null} [kind] */
+export function tableRow(name, cells, kind = null) {
+  const made = cells.map((cell) =>
+    cell instanceof HTMLTableCellElement ? cell : element("td", cell),
+  );
+  return element("tr", { class: kind }, element("th", { scope: "row" }, name), made);
 }
 
 // Words that a sentence speaks of stand between two marks (the isolates of Unicode, which also part
@@ -161,16 +175,14 @@ export function withoutWordMarks(text) {
 export function prose(text) {
   return text
     .split(/\u2068([^\u2069]*)\u2069/)
-    .flatMap((part, at) =>
-      at % 2 ? element("span", { class: "word-quote" }, part) : shares(part),
-    );
+    .flatMap((part, at) => (at % 2 ? element("span.word-quote", part) : shares(part)));
 }
 
 /** @param {string} text @returns {Child[]} */
 function shares(text) {
   return text
     .split(/((?:< )?[\d.]+ %)/)
-    .map((part, at) => (at % 2 ? element("span", { class: "unbroken" }, part) : part));
+    .map((part, at) => (at % 2 ? element("span.unbroken", part) : part));
 }
 
 // An element that the page's HTML has.
@@ -205,7 +217,7 @@ export function announce(sentence) {
 /** @param {unknown} error */
 export function problem(error) {
   const text = error instanceof Error && error.message ? error.message : String(error);
-  return element("p", { class: "problem", role: "alert" }, text);
+  return element("p.problem", { role: "alert" }, text);
 }
 
 /** @param {number} share */
@@ -231,6 +243,21 @@ export function frames(draw) {
 // Whether the reader has asked for calm: then nothing moves.
 export function isCalm() {
   return matchMedia("(prefers-reduced-motion: reduce)").matches;
+}
+
+// Arrow keys in a drawing: the one before or after what is chosen.
+/**
+ * @param {KeyboardEvent} event
+ * @param {number} at
+ * @param {number} size
+ * @param {(to: number) => void} choose
+ */
+export function walkList(event, at, size, choose) {
+  const steps = { ArrowUp: -1, ArrowLeft: -1, ArrowDown: 1, ArrowRight: 1 };
+  const to = at + (steps[/** @type {keyof typeof steps} */ (event.key)] ?? 0);
+  if (to === at || to < 0 || to >= size) return;
+  event.preventDefault();
+  choose(to);
 }
 
 // Brings something into sight, gently where the reader has not asked for calm.

@@ -188,8 +188,7 @@ const painters = new WeakMap();
 // shown { rows, columns, values, most (the number with the strongest colour), label }
 /** @param {Strips} shown */
 export function strips(shown) {
-  const canvas = element("canvas", {
-    class: "strips",
+  const canvas = element("canvas.strips", {
     role: "img",
     "aria-label": shown.label,
     width: Math.max(1, shown.columns),

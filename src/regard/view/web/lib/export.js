@@ -27,15 +27,10 @@ export function describeExport(describe) {
 /** @param {HTMLElement} slot @param {State} state @param {Source} source */
 export function exportMenu(slot, state, source) {
   describeShown = null;
-  const status = element("p", { class: "small", role: "status" });
-  const entries = element("div", { class: "export-list", role: "menu" });
+  const status = element("p.small", { role: "status" });
+  const entries = element("div.export-list", { role: "menu" });
   const summary = element("summary", { title: "Save what is shown" }, "Save");
-  const menu = element(
-    "details",
-    { class: "export-menu" },
-    summary,
-    element("div", { class: "export-box" }, entries, status),
-  );
+  const menu = element("details.export-menu", summary, element("div.export-box", entries, status));
   menu.addEventListener("toggle", () => {
     if (!menu.open) return;
     const figure = describeShown && describeShown();
@@ -74,7 +69,7 @@ function formatGroups(formats, button) {
       element(
         "div",
         { role: "group", "aria-label": use },
-        element("span", { class: "quiet", "aria-hidden": "true" }, use),
+        element("span.quiet", { "aria-hidden": "true" }, use),
         offered.map(button),
       )
     );
@@ -83,7 +78,7 @@ function formatGroups(formats, button) {
 
 /** @param {string} name @param {string} title @param {() => void} click */
 function saveButton(name, title, click) {
-  return element("button", { type: "button", role: "menuitem", title, on: { click } }, name);
+  return element("button", { role: "menuitem", title, on: { click } }, name);
 }
 
 /** @param {Figure} figure @param {Source} source */

@@ -379,8 +379,8 @@ function framedFigure({ title, caption, provenance }, { width, height, marks, no
       "font-family": FONT,
       role: "img",
     },
-    svgElement("title", null, cleanText(title)),
-    svgElement("desc", null, cleanText(`${caption} ${provenance}`)),
+    svgElement("title", cleanText(title)),
+    svgElement("desc", cleanText(`${caption} ${provenance}`)),
     svgElement("rect", { width: "100%", height: "100%", fill: "#ffffff" }),
     svgElement(
       "g",

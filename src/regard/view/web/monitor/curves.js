@@ -34,14 +34,12 @@ function finitePieces(xs, ys) {
 function curveLines(pieces, across, down) {
   return pieces.map((piece) =>
     piece.length === 1
-      ? svgElement("circle", {
-          class: "training-curve",
+      ? svgElement("circle.training-curve", {
           cx: across(piece[0][0]),
           cy: down(piece[0][1]),
           r: 2,
         })
-      : svgElement("polyline", {
-          class: "training-curve",
+      : svgElement("polyline.training-curve", {
           points: piece.map(([x, y]) => `${across(x).toFixed(1)},${down(y).toFixed(1)}`).join(" "),
         }),
   );
@@ -49,7 +47,7 @@ function curveLines(pieces, across, down) {
 
 /** @param {number} x @param {number} y @param {string} anchor @param {string} text */
 function curveLabel(x, y, anchor, text) {
-  return svgElement("text", { class: "training-label", x, y, "text-anchor": anchor }, text);
+  return svgElement("text.training-label", { x, y, "text-anchor": anchor }, text);
 }
 
 /** @param {number} number */
@@ -66,7 +64,7 @@ function short(number) {
 export function curvePicture(steps, values, { limit, marks, name }) {
   const pieces = finitePieces(steps, values);
   const ys = pieces.flat().map(([, y]) => y);
-  if (!ys.length) return svgElement("svg", { class: "training-svg", viewBox: "0 0 10 1" });
+  if (!ys.length) return svgElement("svg.training-svg", { viewBox: "0 0 10 1" });
   const shownLimit = limit !== null && Math.max(...ys) > limit / 2 ? limit : null;
   const low = Math.min(0, ...ys);
   const high = Math.max(...ys, shownLimit ?? -Infinity, low + 1e-9);
@@ -78,23 +76,20 @@ export function curvePicture(steps, values, { limit, marks, name }) {
   const down = (y) => 8 + (1 - (y - low) / (high - low)) * (CURVE_HEIGHT - CURVE_BOTTOM - 8);
   const floor = CURVE_HEIGHT - CURVE_BOTTOM;
   return svgElement(
-    "svg",
+    "svg.training-svg",
     {
-      class: "training-svg",
       viewBox: `0 0 ${CURVE_WIDTH} ${CURVE_HEIGHT}`,
       role: "img",
       "aria-label": `${name} from ${short(values[0])} to ${short(values[values.length - 1])}`,
     },
-    svgElement("line", {
-      class: "training-axis",
+    svgElement("line.training-axis", {
       x1: CURVE_LEFT,
       x2: CURVE_WIDTH,
       y1: floor,
       y2: floor,
     }),
     marks.map((step) =>
-      svgElement("line", {
-        class: "training-mark",
+      svgElement("line.training-mark", {
         x1: across(step),
         x2: across(step),
         y1: 8,
@@ -103,8 +98,7 @@ export function curvePicture(steps, values, { limit, marks, name }) {
     ),
     shownLimit === null
       ? null
-      : svgElement("line", {
-          class: "training-limit",
+      : svgElement("line.training-limit", {
           x1: CURVE_LEFT,
           x2: CURVE_WIDTH,
           y1: down(shownLimit),
@@ -126,8 +120,8 @@ export function stepPicture(steps, left, width) {
     Math.round((at / Math.max(1, number - 1)) * (steps.length - 1)),
   );
   return svgElement(
-    "svg",
-    { class: "training-steps", width: left + width, height: 20, "aria-hidden": true },
+    "svg.training-steps",
+    { width: left + width, height: 20, "aria-hidden": true },
     places.map((at) =>
       curveLabel(left + ((at + 0.5) / steps.length) * width, 14, "middle", `step ${steps[at]}`),
     ),
@@ -154,8 +148,8 @@ export function lossPicture(about, steps, left, width) {
   const down = (y) => 6 + (high > low ? (1 - (y - low) / (high - low)) * 48 : 24);
   const label = `loss from ${short(ys[0])} to ${short(ys[ys.length - 1])}`;
   return svgElement(
-    "svg",
-    { class: "training-loss", width: left + width, height: 60, role: "img", "aria-label": label },
+    "svg.training-loss",
+    { width: left + width, height: 60, role: "img", "aria-label": label },
     curveLabel(0, 14, "start", "loss"),
     curveLabel(left - 6, 14, "end", short(high)),
     curveLabel(left - 6, 54, "end", short(low)),

@@ -16,15 +16,15 @@ export async function showTraining(root, state, source) {
   let about = await (await source.ask("/api/monitor/about", {})).json();
   /** @type {TrainingMeasure | null} */
   let measure = null;
-  const picture = element("canvas", { class: "training-picture", tabindex: 0, role: "img" });
+  const picture = element("canvas.training-picture", { tabindex: 0, role: "img" });
   const slots = {
-    about: element("div", { class: "training-about" }),
-    controls: element("div", { class: "training-controls" }),
-    scale: element("p", { class: "training-scale" }),
-    loss: element("div", null),
-    steps: element("div", null),
-    head: element("section", { class: "training-head", "aria-live": "polite" }),
-    alerts: element("section", { class: "training-alerts" }),
+    about: element("div.training-about"),
+    controls: element("div.training-controls"),
+    scale: element("p.training-scale"),
+    loss: element("div"),
+    steps: element("div"),
+    head: element("section.training-head", { "aria-live": "polite" }),
+    alerts: element("section.training-alerts"),
   };
   const name = () => {
     const asked = state.get("measure", "score");
@@ -118,8 +118,8 @@ export async function showTraining(root, state, source) {
     slots.about,
     slots.alerts,
     slots.controls,
-    element("div", null, slots.loss, picture, slots.steps),
-    element("div", { class: "training-below" }, slots.head, slots.scale),
+    element("div", slots.loss, picture, slots.steps),
+    element("div.training-below", slots.head, slots.scale),
   );
   draw();
   return () => {
@@ -184,8 +184,7 @@ function drawAbout(slot, about) {
     slot,
     element("h1", { title: about.name }, about.name.split(/[\\/]/).at(-1)),
     element(
-      "p",
-      { class: "quiet" },
+      "p.quiet",
       `${about.layers.length} layers, ${about.observations} ${what}${left}, one every ` +
         `${about.every} steps${rows}; last step ${about.last ?? "–"}.` +
         (about.damaged ? ` Left out: ${about.damaged} damaged records.` : "") +
@@ -260,11 +259,10 @@ function drawMeasure(canvas, about, measure, chosen, width) {
 function scaleText(about, measure, [low, high]) {
   if (!Number.isFinite(low)) return `${measure.name} was not seen in this training.`;
   return [
-    element("b", null, `${measure.name}: ${about.measures[measure.name]}. `),
+    element("b", `${measure.name}: ${about.measures[measure.name]}. `),
     about.advice[measure.name],
     element(
-      "span",
-      { class: "quiet" },
+      "span.quiet",
       ` Rows are heads, columns observations; from ${low.toPrecision(3)} (light) to ` +
         `${high.toPrecision(3)} (dark). A frame is an event, a dot a head in it; click a row for ` +
         "its curve.",
@@ -285,7 +283,7 @@ function drawHead(slot, about, measure, head, index) {
   const alerts = about.alerts.filter((alert) => alert.heads.includes(index));
   replace(
     slot,
-    element("h2", null, `${headTitle(head)}: ${measure.name}`),
+    element("h2", `${headTitle(head)}: ${measure.name}`),
     curvePicture(measure.steps, values, {
       limit,
       marks: alerts.map((alert) => alert.first),
@@ -307,11 +305,7 @@ function drawEvents(slot, about, heads, choose) {
   );
   /** @param {string} text @param {number | undefined} head */
   const link = (text, head) =>
-    element(
-      "button",
-      { type: "button", class: "link", on: { click: () => head !== undefined && choose(head) } },
-      text,
-    );
+    element("button.link", { on: { click: () => head !== undefined && choose(head) } }, text);
   const items = about.alerts.map(({ first, severity, line, heads: rows }) =>
     element(
       "li",
@@ -321,10 +315,9 @@ function drawEvents(slot, about, heads, choose) {
         element(
           "details",
           { "data-first": first, open: open.has(String(first)) },
-          element("summary", { class: "small quiet" }, `${rows.length} heads`),
+          element("summary.small.quiet", `${rows.length} heads`),
           element(
-            "p",
-            { class: "training-heads small" },
+            "p.training-heads.small",
             rows.map((row) => link(`${heads[row].layer}.${heads[row].head}`, row)),
           ),
         ),
@@ -333,10 +326,9 @@ function drawEvents(slot, about, heads, choose) {
   replace(
     slot,
     items.length
-      ? element("ol", { class: "training-list" }, items)
+      ? element("ol.training-list", items)
       : element(
-          "p",
-          { class: "quiet" },
+          "p.quiet",
           "Faults are listed here: NaN or infinity, scores that are too large or change at " +
             "once, attention that collapses, heads that write nothing, settings that change.",
         ),

@@ -42,7 +42,7 @@ function nearest(places) {
 // The bars of a stage, by position; each keeps its height from one step to the next.
 export function barLayer() {
   const lines = svgElement("path");
-  const root = svgElement("g", { class: "bars" }, lines);
+  const root = svgElement("g.bars", lines);
   /** @type {Map<number, { node: SVGRectElement, line: number, height: number }>} */
   const held = new Map();
   /** @param {number} position */

@@ -12,6 +12,7 @@ import {
   prose,
   replace,
   tableHead,
+  tableRow,
 } from "../lib/dom.js";
 import { largestSize, signedColour } from "../lib/draw.js";
 import { writeChanges } from "./experiment.js";
@@ -78,12 +79,11 @@ async function runEffects(view, request, { base, words, fields }) {
   const { effects: box, drawnFrom } = elements;
   const isWanted = () => drawnFrom.effects === request && box.isConnected;
   const top = element(
-    "div",
-    { class: "effects-top" },
-    element("h2", null, prose(`Which heads decide ${asWord(words[fields.of])}?`)),
+    "div.effects-top",
+    element("h2", prose(`Which heads decide ${asWord(words[fields.of])}?`)),
     wordChoice(state, words, fields),
   );
-  const body = element("div", { class: "effects-body" });
+  const body = element("div.effects-body");
   drawnFrom.effectCells = [];
   replace(box, top, body);
   /** @param {Fields} more */
@@ -132,8 +132,8 @@ function wordChoice(state, words, { of, against }) {
   /** @param {FieldEvent} event */
   const rival = ({ target }) => state.set({ against: target.value.trim() || null }, true);
   return element(
-    "div",
-    { class: "controls", lang: "fr" },
+    "div.controls",
+    { lang: "fr" },
     choice(
       "The word of the translation",
       words.map((word, at) => /** @type {[number, string]} */ ([at, word])),
@@ -142,9 +142,8 @@ function wordChoice(state, words, { of, against }) {
     ),
     labelled(
       element("span", { lang: "en" }, "against"),
-      element("input", {
+      element("input.serif.rival", {
         type: "text",
-        class: "serif rival",
         value: against || "",
         placeholder: "second choice",
         "aria-label": "The word that it is compared with",
@@ -158,10 +157,10 @@ function wordChoice(state, words, { of, against }) {
 /** @param {ReadView} view @param {Part[]} parts @param {Effects} made */
 function effectGrids(view, parts, made) {
   const bar = element("progress", { max: "1", value: 0, "aria-label": "Heads switched off" });
-  const count = element("span", { class: "small quiet" });
-  const caption = element("p", { class: "small caption" });
-  const scale = element("div", { class: "effect-scale" });
-  const table = element("div", { class: "wide" });
+  const count = element("span.small.quiet");
+  const caption = element("p.small.caption");
+  const scale = element("div.effect-scale");
+  const table = element("div.wide");
   let rest = "";
   /** @param {string} text */
   const say = (text) => replace(caption, prose(text || rest));
@@ -170,10 +169,8 @@ function effectGrids(view, parts, made) {
   const [of, against] = [made.of, made.against].map(asWord);
   const root = element(
     "div",
-    null,
     element(
-      "p",
-      { class: "small" },
+      "p.small",
       prose(
         `The sentence is run again without one head after the other (ablated). ` +
           `Blue: without it ${of} loses to ${against}, so the head speaks for it. ` +
@@ -181,15 +178,14 @@ function effectGrids(view, parts, made) {
           "translation without it.",
       ),
     ),
-    element("div", { class: "effects-progress" }, bar, count),
+    element("div.effects-progress", bar, count),
     element(
-      "div",
-      { class: "effects-grids" },
+      "div.effects-grids",
       parts.map((part) => partGrid(part, cells)),
     ),
     scale,
     caption,
-    element("details", null, element("summary", { class: "small" }, "The largest effects"), table),
+    element("details", element("summary.small", "The largest effects"), table),
   );
   /** @param {number} done @param {number} all */
   const progress = (done, all) => {
@@ -222,7 +218,6 @@ function effectCells(view, part, made, say) {
     const describe = () => say(effectSentence(place, made));
     const quiet = () => say("");
     const button = element("button", {
-      type: "button",
       tabindex: at ? "-1" : "0",
       on: {
         click: () => switchOff(view, place),
@@ -240,19 +235,18 @@ function effectCells(view, part, made, say) {
 function partGrid(part, cells) {
   const own = cells.filter((cell) => cell.part === part.name);
   const buttons = own.map((cell) => cell.button);
-  const numbers = Array.from({ length: part.heads }, (_, head) => element("i", null, head));
+  const numbers = Array.from({ length: part.heads }, (_, head) => element("i", head));
   const rows = Array.from({ length: part.layers }, (_, layer) => [
-    element("i", null, layer),
+    element("i", layer),
     buttons.slice(layer * part.heads, (layer + 1) * part.heads),
   ]);
   return element(
     "section",
     { "aria-label": `Effects: ${part.title}` },
-    element("h3", null, part.title, " ", element("small", { class: "quiet" }, part.about)),
+    element("h3", part.title, " ", element("small.quiet", part.about)),
     element(
-      "div",
+      "div.effect-cells",
       {
-        class: "effect-cells",
         style: { "--heads": String(part.heads) },
         on: { keydown: (event) => walkHeads(event, buttons) },
       },
@@ -290,20 +284,15 @@ function paintCells(cells, made) {
 function colourBar(most, { of, against }) {
   const steps = Array.from({ length: BAR_STEPS }, (_, at) => (2 * at) / (BAR_STEPS - 1) - 1);
   return [
-    element("span", { class: "small" }, `${signedLogits(-most)} for `, element("i", null, against)),
+    element("span.small", `${signedLogits(-most)} for `, element("i", against)),
     element(
-      "span",
-      { class: "ramp", "aria-hidden": "true" },
+      "span.ramp",
+      { "aria-hidden": "true" },
       steps.map((share) =>
         element("i", { style: { "background-color": signedColour(share * most, most) } }),
       ),
     ),
-    element(
-      "span",
-      { class: "small" },
-      `${signedLogits(most)} logits for `,
-      element("i", null, of),
-    ),
+    element("span.small", `${signedLogits(most)} logits for `, element("i", of)),
   ];
 }
 
@@ -353,25 +342,18 @@ function largestTable(parts, cells, made) {
   const row = (cell) => {
     const part = parts.find((one) => one.name === cell.part);
     const role = part?.roles ? part.roles[cell.layer][cell.head] : "";
-    return element(
-      "tr",
-      null,
-      element("th", { scope: "row" }, `${cell.part} ${cell.layer}, ${cell.head}`),
-      element("td", null, signedLogits(headEffect(cell, made) ?? 0)),
-      element("td", null, signedLogits(made.direct[cell.part][cell.layer][cell.head])),
-      element("td", null, role),
-    );
+    const direct = made.direct[cell.part][cell.layer][cell.head];
+    const logits = [headEffect(cell, made) ?? 0, direct].map(signedLogits);
+    return tableRow(`${cell.part} ${cell.layer}, ${cell.head}`, [...logits, role]);
   };
   return [
     element(
-      "table",
-      { class: "numbers" },
+      "table.numbers",
       tableHead(["layer, head", "by a run without it", "by formula", "what it does"]),
-      element("tbody", null, byEffect(cells, made).slice(0, LISTED_HEADS).map(row)),
+      element("tbody", byEffect(cells, made).slice(0, LISTED_HEADS).map(row)),
     ),
     element(
-      "p",
-      { class: "small quiet" },
+      "p.small.quiet",
       "In logits. The formula (direct effect) takes all else as given; a real run without the " +
         `head is the judge. Over all ${cells.length} heads they correlate at ` +
         `${agreement.toFixed(2)}. Heads stand in for each other: one that can be missed ` +

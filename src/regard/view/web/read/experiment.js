@@ -59,17 +59,41 @@ export function drawTried({ state, data, elements: { tried } }) {
       sentence,
       shown.map((one) => one.text),
     );
-  tried.hidden = !shown.length;
-  replace(
+  triedList(
     tried,
-    shown.length > 0 && [
-      element("h2", null, shown[0].outcome ? "What was tried" : "What you tried"),
-      element(
-        "ul",
-        null,
-        shown.map((one) => triedItem(state, one, one.text === text ? experiment : null)),
-      ),
-    ],
+    state,
+    shown[0]?.outcome ? "What was tried" : "What you tried",
+    shown.map((one) => triedItem(state, one, one.text === text ? experiment : null)),
+  );
+}
+
+// What was tried, each with a way back to it; what a file holds cannot be run there.
+/**
+ * @param {HTMLElement} box
+ * @param {State} state
+ * @param {string} title
+ * @param {TriedItem[]} items
+ */
+export function triedList(box, state, title, items) {
+  box.hidden = !items.length;
+  replace(
+    box,
+    element("h2", title),
+    element(
+      "ul",
+      items.map(({ text, changed, outcome, isFixed, more }) => {
+        const isShown = text === state.get("changes");
+        const click = () => state.set({ changes: isShown ? null : text }, true);
+        return element(
+          "li",
+          { "aria-current": isShown ? "true" : null },
+          changed,
+          outcome,
+          !isFixed && element("button.link.small", { on: { click } }, isShown ? "Undo" : "Show"),
+          more,
+        );
+      }),
+    ),
   );
 }
 
@@ -77,42 +101,34 @@ export function drawTried({ state, data, elements: { tried } }) {
 function triedItem(state, one, experiment) {
   const isShown = one.text === state.get("changes");
   const changes = readChanges(one.text);
-  const now = isShown && experiment && "changed" in experiment ? experiment : null;
-  const odds = one.outcome ?? now;
+  const odds = one.outcome ?? (experiment && "changed" in experiment ? experiment : null);
   /** @param {number} at */
   const without = (at) => () =>
     state.set({ changes: writeChanges(changes.filter((_, number) => number !== at)) }, true);
-  /** @param {string} text @param {() => void} click */
-  const link = (text, click) =>
-    element("button", { type: "button", class: "link small", on: { click } }, text);
-  return element(
-    "li",
-    { "aria-current": isShown ? "true" : null },
-    element(
-      "ul",
-      { class: "changed" },
+  return {
+    text: one.text,
+    isFixed: Boolean(one.outcome),
+    changed: element(
+      "ul.changed",
       one.changed.map((phrase, at) =>
         element(
           "li",
-          null,
           prose(phrase),
-          isShown && changes.length > 1 && link("take it out", without(at)),
+          isShown &&
+            changes.length > 1 &&
+            element("button.link.small", { on: { click: without(at) } }, "take it out"),
         ),
       ),
     ),
-    element(
-      "span",
-      { class: "outcome", lang: "fr" },
+    outcome: element(
+      "span.outcome",
+      { lang: "fr" },
       spacedWords(one.after.words, (word, at) =>
-        one.after.differing.includes(at) ? element("mark", null, word) : word,
+        one.after.differing.includes(at) ? element("mark", word) : word,
       ),
     ),
-    !one.outcome &&
-      (isShown
-        ? link("Undo", () => state.set({ changes: null }, true))
-        : link("Show", () => state.set({ changes: one.text }, true))),
-    odds && [oddsTable(odds), element("p", { class: "small quiet" }, odds.caution)],
-  );
+    more: odds && [oddsTable(odds), element("p.small.quiet", odds.caution)],
+  };
 }
 
 /** @param {Outcome} experiment */
@@ -120,28 +136,20 @@ function oddsTable({ candidates, prefix, same }) {
   /** @param {number} value @param {string} name */
   const share = (value, name) =>
     element(
-      "td",
-      { class: "number" },
+      "td.number",
       element("span", { class: `bar ${name}`, style: { width: `${Math.max(1, 60 * value)}px` } }),
       oneDecimal(value),
     );
   const about = same ? "the word whose odds changed most" : "the word where they part";
   return element(
-    "table",
-    { class: "odds" },
-    element(
-      "caption",
-      null,
-      `After “… ${prefix.slice(-4).join(" ").replace(/' /g, "'")}”: ${about}`,
-    ),
+    "table.odds",
+    element("caption", `After “… ${prefix.slice(-4).join(" ").replace(/' /g, "'")}”: ${about}`),
     tableHead([null, "before", "after"]),
     element(
       "tbody",
-      null,
       candidates.map((one) =>
         element(
           "tr",
-          null,
           element("th", { scope: "row", lang: "fr" }, one.word),
           share(one.before, "was"),
           share(one.after, "is"),
@@ -152,12 +160,9 @@ function oddsTable({ candidates, prefix, same }) {
 }
 
 /** @param {number} share */
-function oneDecimal(share) {
-  return share > 0 && share < 0.0005
-    ? "< 0.1 %"
-    : share < 0.1
-      ? `${(100 * share).toFixed(1)} %`
-      : percent(share);
+export function oneDecimal(share) {
+  if (share > 0 && share < 0.0005) return "< 0.1 %";
+  return share < 0.1 ? `${(100 * share).toFixed(1)} %` : percent(share);
 }
 
 // Experiments in the address: "redirect.6.4.encoder.3.6~knock_out.1" is a list of changes as the
@@ -202,19 +207,22 @@ function isPosition(text) {
   return Number.isInteger(Number(text)) && Number(text) >= 0;
 }
 
-// The text of changes with one more, or with one taken out.
-/** @param {string} text @param {Change} change */
-export function withChange(text, change) {
-  return writeChanges([...readChanges(text), change]);
-}
-
-/** @param {string} text @param {Change} change */
-export function withoutChange(text, change) {
-  const written = writeChanges([change]);
-  return writeChanges(readChanges(text).filter((one) => writeChanges([one]) !== written));
-}
-
 /** @param {string} text @param {Change} change */
 export function hasChange(text, change) {
-  return withoutChange(text, change) !== writeChanges(readChanges(text));
+  return readChanges(text).some((one) => writeChanges([one]) === writeChanges([change]));
+}
+
+// The text of changes with one more; without it where it is there.
+/** @param {string} text @param {Change} change */
+export function toggled(text, change) {
+  const written = writeChanges([change]);
+  const others = readChanges(text).filter((one) => writeChanges([one]) !== written);
+  return writeChanges(hasChange(text, change) ? others : [...others, change]);
+}
+
+// The text of changes with one redirection in place of any other; none where it is null.
+/** @param {string} text @param {Change | null} change */
+export function redirected(text, change) {
+  const others = readChanges(text).filter((one) => one.change !== "redirect");
+  return writeChanges(change ? [...others, change] : others);
 }

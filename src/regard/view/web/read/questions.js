@@ -3,7 +3,7 @@
 import { asWord, element, goTo, prose, replace } from "../lib/dom.js";
 import { pinnedWords } from "./choice.js";
 import { rivalWord, wordToExplain } from "./effect_grid.js";
-import { hasChange, readChanges, withChange, withoutChange, writeChanges } from "./experiment.js";
+import { hasChange, redirected, toggled } from "./experiment.js";
 import { largest } from "./weights.js";
 
 const DETERMINERS = new Set(
@@ -99,10 +99,10 @@ export function drawQuestions(view) {
 /** @param {Child} does @param {string} watch @param {() => void} click @param {boolean} isOn */
 export function sceneButton(does, watch, click, isOn) {
   return element(
-    "button",
-    { type: "button", class: "button", "aria-pressed": String(isOn), on: { click } },
-    element("span", null, does),
-    element("small", null, watch),
+    "button.button",
+    { "aria-pressed": String(isOn), on: { click } },
+    element("span", does),
+    element("small", watch),
   );
 }
 
@@ -110,15 +110,8 @@ export function sceneButton(does, watch, click, isOn) {
 function redirectButton({ state }, { part, choice }, link) {
   const { part: name, layer, head } = choice;
   const [asks, rival] = [part.query.words[link.query], part.key.words[link.rival ?? -1]];
-  const all = readChanges(state.get("changes"));
-  const others = all.filter(({ change }) => change !== "redirect");
-  if (others.length < all.length)
-    return sceneButton(
-      prose(`Let ${asWord(asks)} look freely`),
-      "take the change back",
-      () => state.set({ changes: writeChanges(others) }, true),
-      true,
-    );
+  const text = state.get("changes");
+  if (/redirect/.test(text)) return freeButton(state, asks);
   if (link.rival === undefined || rival === undefined) return null;
   /** @type {Change} */
   const change = {
@@ -129,10 +122,21 @@ function redirectButton({ state }, { part, choice }, link) {
     prose(`Make ${asWord(asks)} look at ${asWord(rival)}`),
     "and watch the French",
     () => {
-      const changes = writeChanges([...others, change]);
+      const changes = redirected(text, change);
       state.set({ changes, part: name, layer, head, q: link.query }, true);
     },
     false,
+  );
+}
+
+// Takes a redirection back.
+/** @param {State} state @param {string} asks */
+export function freeButton(state, asks) {
+  return sceneButton(
+    prose(`Let ${asWord(asks)} look freely`),
+    "take the change back",
+    () => state.set({ changes: redirected(state.get("changes"), null) }, true),
+    true,
   );
 }
 
@@ -141,12 +145,17 @@ function ablateButton({ state }, { choice: { part, layer, head } }) {
   /** @type {Change} */
   const change = { change: "ablate", part, layer, head };
   const text = state.get("changes");
-  const isOff = hasChange(text, change);
-  const changes = isOff ? withoutChange(text, change) : withChange(text, change);
+  return switchButton(hasChange(text, change), "does the French notice?", () =>
+    state.set({ changes: toggled(text, change) }, true),
+  );
+}
+
+/** @param {boolean} isOff @param {string} watch @param {() => void} click */
+export function switchButton(isOff, watch, click) {
   return sceneButton(
     isOff ? "Switch this head on again" : "Switch this head off",
-    isOff ? "take the change back" : "does the French notice?",
-    () => state.set({ changes }, true),
+    isOff ? "take the change back" : watch,
+    click,
     isOff,
   );
 }
@@ -163,10 +172,8 @@ function effectsButton({ state, elements }, alignment, of) {
   const asked = { effects: of, against: rivalWord(word.toLowerCase()) };
   const fields = isOpen ? { effects: null, against: null } : asked;
   return element(
-    "button",
+    "button.link",
     {
-      type: "button",
-      class: "link",
       "aria-expanded": String(isOpen),
       on: {
         click() {
@@ -182,10 +189,8 @@ function effectsButton({ state, elements }, alignment, of) {
 /** @param {ReadView} view @param {Shown} shown @param {Link} link */
 function whyButton({ state, elements }, { part }, link) {
   return element(
-    "button",
+    "button.button.primary",
     {
-      type: "button",
-      class: "button primary",
       on: {
         click() {
           elements.why.play();
@@ -193,7 +198,7 @@ function whyButton({ state, elements }, { part }, link) {
         },
       },
     },
-    element("span", null, prose(`Why ${asWord(part.key.words[link.key])}?`)),
-    element("small", null, "see the sum behind the line"),
+    element("span", prose(`Why ${asWord(part.key.words[link.key])}?`)),
+    element("small", "see the sum behind the line"),
   );
 }

@@ -32,12 +32,10 @@ import { EXAMPLES, FIRST_SENTENCE, sentenceWith } from "./examples.js";
 import {
   drawTried,
   embeddedTried,
-  hasChange,
   readChanges,
+  redirected,
+  toggled,
   triedOn,
-  withChange,
-  withoutChange,
-  writeChanges,
 } from "./experiment.js";
 import { drawQuestions, isTyping } from "./questions.js";
 import { firstScene } from "./scene.js";
@@ -139,7 +137,7 @@ function createElements(root, view) {
     tried: section("tried", "What you tried"),
     why: whyPanel(view),
     effects: section("effects card", "Effects of heads"),
-    notes: element("div", { class: "notes small quiet" }),
+    notes: element("div.notes.small.quiet"),
     drawnFrom: {},
   };
   const { why, tried, effects, notes } = elements;
@@ -198,8 +196,7 @@ function hoverWord(view, position) {
 function strikeWord({ state, selection }, position) {
   /** @type {Change} */
   const change = { change: "knock_out", word: position };
-  const now = state.get("changes");
-  const changes = hasChange(now, change) ? withoutChange(now, change) : withChange(now, change);
+  const changes = toggled(state.get("changes"), change);
   selection.hovered = selection.pointed = null;
   state.set({ changes, ...ownTurn(state) }, true);
 }
@@ -213,10 +210,9 @@ function redirectTo(view, position) {
   const { part, layer, head } = data.shown.choice;
   if (query === undefined) return;
   selection.hovered = selection.pointed = null;
-  const others = readChanges(state.get("changes")).filter(({ change }) => change !== "redirect");
   /** @type {Change} */
   const change = { change: "redirect", word: query, to: position, part, layer, head };
-  const changes = writeChanges([...others, change]);
+  const changes = redirected(state.get("changes"), change);
   state.set({ changes, ...{ part, layer, head, q: query }, ...ownTurn(state) }, true);
 }
 
@@ -433,7 +429,7 @@ function drawNotes({ state, elements }, shown) {
   ];
   replace(
     elements.notes,
-    sentences.map((note) => note && element("p", null, prose(note))),
+    sentences.map((note) => note && element("p", prose(note))),
   );
 }
 

@@ -27,10 +27,10 @@ const CHOSEN = { ...WORDS, why: null, part: null, layer: null, head: null };
 /** @param {State} state @param {Source} source @param {SceneHandlers} handlers */
 export function firstScene(state, source, handlers) {
   const isLive = source.live;
-  const question = element("h1", { class: "scene-question" });
-  const about = element("p", { class: "scene-about" });
-  const note = element("p", { class: "scene-note", role: "status" });
-  const questions = element("div", { class: "questions" });
+  const question = element("h1.scene-question");
+  const about = element("p.scene-about");
+  const note = element("p.scene-note", { role: "status" });
+  const questions = element("div.questions");
   /** @param {string} sentence @param {Fields} [fields] */
   const read = (sentence, fields = CHOSEN) => state.set({ sentence, ...fields }, true);
   const stage = sentenceStage({
@@ -50,15 +50,10 @@ export function firstScene(state, source, handlers) {
       : {}),
   });
   const said = element("span");
-  const others = element(
-    "button",
-    { type: "button", class: "link", on: { click: handlers.others } },
-    "Other heads",
-  );
+  const others = element("button.link", { on: { click: handlers.others } }, "Other heads");
   const effects = element("span");
   const head = element(
-    "p",
-    { class: "head-said small quiet" },
+    "p.head-said.small.quiet",
     ...[said, " ", source.views.includes("map") && others, " ", effects],
   );
   // What a first visitor need not read yet has its room, and is there from the first touch on.
@@ -81,15 +76,14 @@ export function firstScene(state, source, handlers) {
   const field = ownSentence(state, handlers, showPlain, (message) => replace(note, message));
   const next = nextExample(state, read);
   const staged = element(
-    "div",
-    { class: "staged" },
+    "div.staged",
     question,
     about,
     stage.root,
     note,
     questions,
-    isLive && element("p", { class: "hint" }, HINT),
-    isLive && element("div", { class: "own-sentence" }, field.root, next.root),
+    isLive && element("p.hint", HINT),
+    isLive && element("div.own-sentence", field.root, next.root),
     head,
   );
   const root = element(
@@ -158,7 +152,7 @@ function expectedModel(state) {
 function invitation(sentence) {
   const example = exampleOf(sentence);
   if (!example) return "";
-  const [one, other] = example.endings.map((ending) => element("i", null, ending));
+  const [one, other] = example.endings.map((ending) => element("i", ending));
   return [one, " or ", other, ": you try."];
 }
 
@@ -175,14 +169,7 @@ function drawQuestion(question, about, { words, asking, heads, explained, tried 
   if (question.dataset.drawn === drawn) return;
   question.dataset.drawn = drawn;
   if (tried) {
-    replace(
-      question,
-      "What if ",
-      element("i", null, word),
-      " looked at ",
-      element("i", null, tried),
-      "?",
-    );
+    replace(question, "What if ", element("i", word), " looked at ", element("i", tried), "?");
     replace(
       about,
       prose(
@@ -196,15 +183,14 @@ function drawQuestion(question, about, { words, asking, heads, explained, tried 
     const [query, key] = ["query", "key"].map((name) =>
       element("span", { class: `of-${name}` }, name),
     );
-    replace(question, "Why ", element("i", null, explained), "?");
+    replace(question, "Why ", element("i", explained), "?");
     replace(about, "The ", query, prose(` of ${asWord(word)} meets the `), key, " of every word.");
     return;
   }
   const isPronoun = PRONOUNS_ASKED.test(word);
   const list = element(
-    "select",
+    "select.asked",
     {
-      class: "asked",
       "aria-label": "The word that looks",
       on: { change: (event) => ask(Number(event.target.value)) },
     },
@@ -235,8 +221,8 @@ function nextExample(state, read) {
   const shown = () => EXAMPLES[(at + 1) % EXAMPLES.length];
   const text = element("i");
   const root = element(
-    "button",
-    { type: "button", class: "link", on: { click: () => read(sentenceWith(shown(), 0)) } },
+    "button.link",
+    { on: { click: () => read(sentenceWith(shown(), 0)) } },
     "Another one: ",
     text,
   );
@@ -257,8 +243,7 @@ function nextExample(state, read) {
  * @param {(message: HTMLElement | null) => void} say
  */
 function ownSentence(state, handlers, showPlain, say) {
-  const field = element("textarea", {
-    class: "sentence serif",
+  const field = element("textarea.sentence.serif", {
     id: "sentence",
     rows: "1",
     spellcheck: "false",
@@ -268,9 +253,8 @@ function ownSentence(state, handlers, showPlain, say) {
     placeholder: INVITATION,
   });
   const root = element(
-    "div",
-    { class: "field" },
-    element("label", { class: "only-read", for: "sentence" }, INVITATION),
+    "div.field",
+    element("label.only-read", { for: "sentence" }, INVITATION),
     field,
   );
   const isTyping = () => document.activeElement === field;

@@ -171,7 +171,7 @@ function sceneNote(view, shown, nouns, links) {
   const { state, data, selection } = view;
   const told = outcomeNote(data.experiment);
   if (told) return told;
-  if (data.refused) return element("span", { class: "problem" }, data.refused);
+  if (data.refused) return element("span.problem", data.refused);
   // What is doubtful about the text itself comes before what is said of the line.
   const { notes } = shown.reading;
   if (notes.length) return prose(notes[0]);
@@ -206,13 +206,12 @@ function wrongNote({ reading }, nouns, first) {
 function reliabilityNote({ doubt, accuracy, brief }) {
   const isKnown = doubt === "sure" || doubt === "in doubt";
   return [
-    isKnown && ["This head is ", element("b", { class: "doubt" }, doubt), ". "],
+    isKnown && ["This head is ", element("b.doubt", doubt), ". "],
     brief && `${brief} `,
     element(
-      "details",
-      { class: "counted" },
+      "details.counted",
       element("summary", {}, brief ? "How was that counted?" : "How often is it right?"),
-      element("span", { class: "accuracy" }, prose(accuracy ?? "")),
+      element("span.accuracy", prose(accuracy ?? "")),
     ),
   ];
 }

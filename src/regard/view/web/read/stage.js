@@ -26,11 +26,11 @@ const MARK = /^[(<[].*[)>\]]$/; // (end), </s>: no word of the sentence
 /** @param {StageHandlers} handlers */
 export function sentenceStage(handlers) {
   const bars = barLayer();
-  const arcs = svgElement("svg", { class: "arcs", "aria-hidden": "true" }, bars.root);
-  const english = element("p", { class: "english", lang: "en", dir: "auto" });
-  const french = element("p", { class: "french", lang: "fr" });
-  const former = element("p", { class: "former", lang: "fr" });
-  const root = element("div", { class: "sentence-stage" }, arcs, english, french, former);
+  const arcs = svgElement("svg.arcs", { "aria-hidden": "true" }, bars.root);
+  const english = element("p.english", { lang: "en", dir: "auto" });
+  const french = element("p.french", { lang: "fr" });
+  const former = element("p.former", { lang: "fr" });
+  const root = element("div.sentence-stage", arcs, english, french, former);
   /** @type {StageState} */
   const stage = {
     ...{ root, arcs, bars, english, french, former, handlers },
@@ -81,7 +81,7 @@ export function sentenceStage(handlers) {
         node.classList.toggle("changed", Boolean(after?.differing.includes(at)));
       /** @param {string} word @param {number} at */
       const made = (word, at) =>
-        before?.differing.includes(at) ? element("s", null, word) : element("span", null, word);
+        before?.differing.includes(at) ? element("s", word) : element("span", word);
       replace(former, before && ["before: ", spacedWords(before.words, made)]);
     },
     close() {
@@ -121,7 +121,7 @@ function fillEnglish(stage, text, names) {
   names.forEach((name, position) => {
     const at = text.indexOf(name, end);
     if (MARK.test(name) && at < 0) {
-      const mark = element("span", { class: "mark", "data-position": position }, name);
+      const mark = element("span.mark", { "data-position": position }, name);
       stage.words.set(position, mark);
       chunks.push([mark]);
       return;
@@ -138,9 +138,7 @@ function fillEnglish(stage, text, names) {
   addPlain(text.slice(end));
   replace(
     english,
-    chunks
-      .filter((chunk) => chunk.length)
-      .map((chunk) => element("span", { class: "chunk" }, chunk)),
+    chunks.filter((chunk) => chunk.length).map((chunk) => element("span.chunk", chunk)),
   );
   if (activeElement instanceof HTMLElement && english.contains(activeElement))
     activeElement.focus({ preventScroll: true });
@@ -172,7 +170,6 @@ function wordNode(stage, name, position, before) {
         "button",
         {
           ...attributes,
-          type: "button",
           title: "Click: strike this word out",
           on: {
             ...listeners,
@@ -204,13 +201,12 @@ function endingSwitch(stage, shown, position, before) {
     last instanceof HTMLElement && last.dataset.start === shown.start
       ? last
       : element(
-          "span",
-          { class: "switch", role: "group", "aria-label": "Ending", "data-start": shown.start },
+          "span.switch",
+          { role: "group", "aria-label": "Ending", "data-start": shown.start },
           shown.endings.map((name, at) =>
             element(
               "button",
               {
-                type: "button",
                 on: {
                   click: () => stage.handlers.ending?.(sentenceWith(shown, at)),
                   pointerenter: () => stage.handlers.soon?.(sentenceWith(shown, at)),
@@ -234,8 +230,8 @@ function endingSwitch(stage, shown, position, before) {
 // A static site may have to ask before it fetches the model: until then nothing is translating.
 function waitingText() {
   return [
-    element("span", { class: "small while-reading" }, "translating …"),
-    element("span", { class: "small before-model" }, "not read on this device yet"),
+    element("span.small.while-reading", "translating …"),
+    element("span.small.before-model", "not read on this device yet"),
   ];
 }
 
@@ -257,15 +253,14 @@ function fillFrench(stage, reading) {
   const names = reading.parts[0].query.words;
   replace(
     french,
-    element("span", { class: "mark start", "aria-hidden": "true" }),
+    element("span.mark.start", { "aria-hidden": "true" }),
     spacedWords(words, (word, at) => {
       const origin = sources[at].map(({ key }) => key);
       const told = sources[at].map(({ key, weight }) => `${asWord(names[key])} ${percent(weight)}`);
       const said = `${asWord(word)} came from ${told.join(", ") || "no word in particular"}.`;
       const node = element(
-        "span",
+        "span.word",
         {
-          class: "word",
           "data-position": at,
           on: {
             pointerenter: () => pointAtFrench(stage, at, origin, said),
@@ -436,7 +431,7 @@ function drawArcs(stage, milliseconds) {
 
 /** @param {SVGSVGElement} arcs @param {number[][] | null} points @returns {StageLine} */
 function newLine(arcs, points) {
-  const path = svgElement("path", { class: "arc" });
+  const path = svgElement("path.arc");
   arcs.prepend(path);
   return { path, points, width: 0 };
 }
@@ -540,7 +535,7 @@ function drawLinks(stage) {
       if (!isShown || !upper || !lower || weight < 0.2) continue;
       if (lower.top - upper.bottom > 120) continue; // other lines of text stand between them
       const { path } = languageCurve(upper, lower);
-      arcs.append(svgElement("path", { class: "link-line", d: path }));
+      arcs.append(svgElement("path.link-line", { d: path }));
     }
   });
 }
@@ -559,7 +554,7 @@ function placeFoot(stage, target) {
     svgElement(
       "circle",
       { class: `foot ${name}`, ...place },
-      svgElement("title", null, "Drag me to another word"),
+      svgElement("title", "Drag me to another word"),
     ),
   );
 }

@@ -62,9 +62,9 @@ export function whyBars({ state, data }, shown) {
 /** @param {ReadView} view @returns {WhyPanel} */
 export function whyPanel(view) {
   const { state, data } = view;
-  const formula = element("span", { class: "why-formula" });
-  const caption = element("p", { class: "why-caption", role: "status" });
-  const turn = element("div", { class: "why-turn" });
+  const formula = element("span.why-formula");
+  const caption = element("p.why-caption", { role: "status" });
+  const turn = element("div.why-turn");
   const numbers = numbersBox(view);
   let timer = 0;
   let isPlaying = false;
@@ -76,11 +76,9 @@ export function whyPanel(view) {
     state.set({ why: step, ...changes }, true);
   };
   const tabs = ORDER.map((step) =>
-    element("button", { type: "button", on: { click: () => go(step) } }, STEPS[step][0]),
+    element("button", { on: { click: () => go(step) } }, STEPS[step][0]),
   );
-  const next = element("button", {
-    type: "button",
-    class: "button primary",
+  const next = element("button.button.primary", {
     on: {
       click: () => {
         const after = ORDER[ORDER.indexOf(whyStep(state) ?? "try") + 1];
@@ -93,20 +91,15 @@ export function whyPanel(view) {
     go(null);
     view.elements.questions.querySelector("button")?.focus({ preventScroll: true });
   };
-  const back = element(
-    "button",
-    { type: "button", class: "link", on: { click: leave } },
-    "Back to the sentence",
-  );
+  const back = element("button.link", { on: { click: leave } }, "Back to the sentence");
   const root = element(
-    "section",
-    { class: "why-panel", "aria-label": "Why", hidden: true },
-    element("div", { class: "why-said" }, formula, caption),
+    "section.why-panel",
+    { "aria-label": "Why", hidden: true },
+    element("div.why-said", formula, caption),
     turn,
     element(
-      "div",
-      { class: "why-buttons" },
-      element("div", { class: "choice", role: "group", "aria-label": "Step" }, tabs),
+      "div.why-buttons",
+      element("div.choice", { role: "group", "aria-label": "Step" }, tabs),
       next,
       back,
     ),
@@ -186,17 +179,15 @@ function captionOf({ state }, { shown, link, parts, tokens }, step) {
   const isSure = weights[key] >= SURE_WEIGHT;
   return [
     prose(`${asWord(best)} is ${signedNumber(ahead, 1)} ahead of ${asWord(rival)}: its share is e`),
-    element("sup", null, signedNumber(ahead, 1)),
+    element("sup", signedNumber(ahead, 1)),
     ` ≈ ${roundTimes(Math.exp(ahead))} times as large.`,
     isSure &&
       shown.reading.sentence !== OPEN_SENTENCE && [
         element("br"),
         "Where it hesitates: ",
         element(
-          "button",
+          "button.link",
           {
-            type: "button",
-            class: "link",
             on: {
               click: () =>
                 state.set(
@@ -238,7 +229,7 @@ function turnOf(view, why) {
   const [at] = alignment ? wordsFrom(alignment, link.query) : [];
   const now = alignment && at !== undefined ? alignment.words[at] : null;
   if (!source.live || !rival || !now)
-    return element("p", null, "Drag the ring to another word, and watch the French.");
+    return element("p", "Drag the ring to another word, and watch the French.");
   const other = rivalWord(now.toLowerCase());
   const isUpper = now !== now.toLowerCase();
   const rivalName = other && isUpper ? other[0].toUpperCase() + other.slice(1) : other;
@@ -255,17 +246,15 @@ function turnOf(view, why) {
   const came = done && resultOf(done, options, other);
   return [
     element(
-      "p",
-      { class: "why-question" },
+      "p.why-question",
       prose(`French says ${asWord(now)} for ${asWord(asks)}. Then it would say: `),
       element(
-        "span",
-        { class: "guesses", role: "group", "aria-label": "Your guess" },
+        "span.guesses",
+        { role: "group", "aria-label": "Your guess" },
         options.map((text) =>
           element(
             "button",
             {
-              type: "button",
               class: `button${came === text ? " came" : ""}`,
               "aria-pressed": String(guess === text),
               lang: other ? "fr" : null,
@@ -277,25 +266,21 @@ function turnOf(view, why) {
       ),
     ),
     element(
-      "p",
-      { class: "why-verdict", role: "status" },
+      "p.why-verdict",
+      { role: "status" },
       done
         ? [
-            guess && element("b", null, guess === came ? "Yes. " : "No. "),
+            guess && element("b", guess === came ? "Yes. " : "No. "),
             outcomeNote(done),
             done.same && " Other heads may tell it the same.",
             " ",
             element(
-              "button",
-              { type: "button", class: "link", on: { click: () => state.set({ changes: null }) } },
+              "button.link",
+              { on: { click: () => state.set({ changes: null }) } },
               "Let go of the ring",
             ),
           ]
-        : element(
-            "button",
-            { type: "button", class: "link", on: { click: run } },
-            "Move it for me",
-          ),
+        : element("button.link", { on: { click: run } }, "Move it for me"),
     ),
   ];
 }

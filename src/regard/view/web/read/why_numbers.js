@@ -8,7 +8,7 @@ import { attend } from "../steps/attend.js";
 // Filled when it is unfolded, and again when the word or the head changes.
 /** @param {ReadView} view */
 export function numbersBox(view) {
-  const box = element("div", { class: "numbers-box" });
+  const box = element("div.numbers-box");
   /** @type {[Shown, Why] | null} */
   let of = null;
   let drawn = "";
@@ -21,9 +21,9 @@ export function numbersBox(view) {
     replace(box, allNumbers(view, ...of));
   };
   const root = element(
-    "details",
-    { class: "why-numbers", open: view.state.get("because") !== "", on: { toggle: fill } },
-    element("summary", null, "All numbers"),
+    "details.why-numbers",
+    { open: view.state.get("because") !== "", on: { toggle: fill } },
+    element("summary", "All numbers"),
     box,
   );
   return {
@@ -45,16 +45,14 @@ function allNumbers({ state, source }, shown, { link, parts }) {
   return [
     isCut(part, link) && pieceNote(part, parts),
     element(
-      "div",
-      { class: "sum" },
+      "div.sum",
       element(
         "div",
-        null,
         productStep(parts, asks, answers),
         source.live && becauseTree(state, source, shown, link, score),
         source.views.includes("steps") && stepsLink(state, shown, parts),
       ),
-      element("div", null, softmaxTable(parts, part.key.tokens)),
+      element("div", softmaxTable(parts, part.key.tokens)),
     ),
   ];
 }
@@ -96,8 +94,8 @@ function stepsLink(state, { reading, choice }, { position, key }) {
   const open = () =>
     state.go("steps", { sentence: reading.sentence, part, layer, head, from: null, cell });
   return element(
-    "button",
-    { type: "button", class: "link", on: { click: open } },
+    "button.link",
+    { on: { click: open } },
     "Every step of this head, from the words to its output →",
   );
 }
@@ -108,7 +106,7 @@ function pieceNote(part, { position, key, weights }) {
   const sentence =
     "The model reads pieces of words: here is the pair with the largest weight, " +
     `${asks} and ${answers}, ${percent(weights[key])}.`;
-  return element("p", { class: "small quiet" }, prose(sentence));
+  return element("p.small.quiet", prose(sentence));
 }
 
 /** @param {Part} part @param {Link} link */
@@ -127,10 +125,9 @@ function productStep({ vector, keyVector, scores, key, width }, asks, answers) {
     { name: "query × key", values: products },
   ];
   return [
-    element("h2", null, "Query meets key"),
+    element("h2", "Query meets key"),
     element(
       "p",
-      null,
       prose(
         `${asks} asks with its query, ${answers} answers with its key: ${width} numbers each, ` +
           "made from their vectors by matrices that training learnt. Multiplied pair by pair:",
@@ -138,10 +135,9 @@ function productStep({ vector, keyVector, scores, key, width }, asks, answers) {
     ),
     rows.map(({ name, values }) => strip(name, values)),
     element(
-      "p",
-      { class: "total" },
+      "p.total",
       `The ${width} products add up to `,
-      element("b", null, signedNumber(scores[key], 2)),
+      element("b", signedNumber(scores[key], 2)),
       ", the score.",
     ),
     allProducts(vector, keyVector, products),
@@ -151,17 +147,12 @@ function productStep({ vector, keyVector, scores, key, width }, asks, answers) {
 /** @param {string} name @param {Float64Array} values */
 function strip(name, values) {
   const picture = vectorStrip(values, `${name}: ${values.length} numbers`);
-  return element(
-    "div",
-    { class: "strip" },
-    element("span", { class: `small of-${name}` }, name),
-    picture,
-  );
+  return element("div.strip", element("span", { class: `small of-${name}` }, name), picture);
 }
 
 /** @param {Float64Array} vector @param {Float64Array} keyVector @param {Float64Array} products */
 function allProducts(vector, keyVector, products) {
-  const list = element("div", { class: "products small" });
+  const list = element("div.products.small");
   /** @param {Event & { target: HTMLDetailsElement }} event */
   const fill = (event) => {
     if (!event.target.open || list.firstChild) return;
@@ -170,7 +161,6 @@ function allProducts(vector, keyVector, products) {
       [...products].map((value, at) =>
         element(
           "span",
-          null,
           [vector[at], keyVector[at]].map((one) => signedNumber(one, 3)).join(" × "),
           ` = ${signedNumber(value, 3)}`,
         ),
@@ -180,7 +170,7 @@ function allProducts(vector, keyVector, products) {
   return element(
     "details",
     { on: { toggle: fill } },
-    element("summary", { class: "small" }, `All ${products.length} products`),
+    element("summary.small", `All ${products.length} products`),
     list,
   );
 }
@@ -199,12 +189,10 @@ function softmaxTable({ scores, scaled, weights, key, sum }, names) {
       ),
     );
   return element(
-    "table",
-    { class: "softmax" },
+    "table.softmax",
     tableHead([null, "score", "divided", raised("e", "divided"), "share"]),
     element(
       "tbody",
-      null,
       order.map((k) =>
         row(
           [
@@ -224,7 +212,7 @@ function softmaxTable({ scores, scaled, weights, key, sum }, names) {
 
 /** @param {string} base @param {string} exponent */
 function raised(base, exponent) {
-  return element("span", { class: "unbroken" }, base, element("sup", null, exponent));
+  return element("span.unbroken", base, element("sup", exponent));
 }
 
 // 6.6e+10 as people write it.
@@ -265,7 +253,7 @@ function becauseTree(state, source, { reading, choice }, link, score) {
 
 /** @param {Because} tree @param {Child} title @param {number[]} path @returns {HTMLElement} */
 function branch(tree, title, path) {
-  const body = element("div", { class: "because-terms" });
+  const body = element("div.because-terms");
   const name = path.join(".") || ROOT;
   let asked = false;
   /** @param {Event} event */
@@ -274,7 +262,7 @@ function branch(tree, title, path) {
     rememberBranch(tree.state, name, root.open);
     if (!root.open || asked) return;
     asked = true;
-    replace(body, element("p", { class: "small quiet" }, "Adding up …"));
+    replace(body, element("p.small.quiet", "Adding up …"));
     try {
       replace(body, termList(tree, await tree.ask(path), path));
     } catch (error) {
@@ -282,13 +270,12 @@ function branch(tree, title, path) {
     }
   };
   const root = element(
-    "details",
+    "details.because",
     {
-      class: "because",
       open: openBranches(tree.state).includes(name),
       on: { toggle: toggled },
     },
-    element("summary", null, title),
+    element("summary", title),
     body,
   );
   return root;
@@ -311,36 +298,31 @@ function termList(tree, { terms, total, count, rest }, path) {
   /** @param {number} value @param {Child[]} what */
   const written = (value, ...what) => [
     element(
-      "span",
-      { class: "because-bar", "aria-hidden": "true" },
+      "span.because-bar",
+      { "aria-hidden": "true" },
       element("span", {
         class: `bar ${value < 0 ? "below" : ""}`,
         style: { width: `${Math.max(1, Math.min(1, Math.abs(value) / most) * MAX_BAR_PIXELS)}px` },
       }),
     ),
-    element("span", { class: "value" }, signedText(value)),
+    element("span.value", signedText(value)),
     what,
   ];
   const items = terms.map((term, at) => {
     const line = written(term.value, `${term.query} × ${term.key}`);
-    const item = term.opens
-      ? branch(tree, line, [...path, at])
-      : element("div", { class: "because leaf" }, line);
-    return element("li", null, item);
+    const item = term.opens ? branch(tree, line, [...path, at]) : element("div.because.leaf", line);
+    return element("li", item);
   });
   return [
-    element("p", { class: "small quiet" }, termsIntroduction(signedText(total), count, path)),
+    element("p.small.quiet", termsIntroduction(signedText(total), count, path)),
     element(
       "ul",
-      null,
       items,
       count > terms.length &&
         element(
-          "li",
-          { class: "quiet" },
+          "li.quiet",
           element(
-            "div",
-            { class: "because leaf" },
+            "div.because.leaf",
             written(rest, `the other ${count - terms.length} terms together`),
           ),
         ),

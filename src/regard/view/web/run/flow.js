@@ -1,11 +1,20 @@
 // All layers at once, of a sentence: how what a token becomes is mixed from the tokens, layer by
 // layer.
 
-import { asWord, element, percent, prose, replace, svgElement, tableHead } from "../lib/dom.js";
+import {
+  asWord,
+  element,
+  percent,
+  prose,
+  replace,
+  svgElement,
+  tableHead,
+  tableRow,
+  walkList,
+} from "../lib/dom.js";
 import { everyWeight, largest } from "../read/weights.js";
 
 const MAX_FLOW_TOKENS = 64; // tokens
-const MAX_FLOW_WORK = 2e6; // layers * tokens^3, for all flows from one token
 const MIN_DRAWN_WEIGHT = 0.012;
 const MAX_EDGES = 600;
 const MAX_SUM_ROWS = 8;
@@ -15,9 +24,8 @@ const FLOW_SIDE = 100; // for the names
 const ABOUT_FLOW =
   "From the words on the right (before the first layer) to the word on the left (after the " +
   "last): every line is a mean over the heads of a layer, and half of each vector comes straight " +
-  "from below. Rolled out: the shares of all ways together. Max-flow: the most that could pass " +
-  "if no line carried more than its width; these need not add up to 100 %. Both take mixing for " +
-  "adding up, which the layers between do not.";
+  "from below. Rolled out: the shares of all ways together. It takes mixing for adding up, which " +
+  "the layers between do not.";
 
 /** @param {Part} part */
 export function hasFlow(part) {
@@ -28,20 +36,26 @@ export function hasFlow(part) {
 // choose(row): another token is followed. -> RunPicture
 /** @param {(row: number) => void} choose @returns {RunPicture} */
 export function flowPicture(choose) {
-  const drawing = svgElement("svg", { class: "flow-lines", role: "img" });
-  const totals = element("div", { class: "small flow-sums" });
-  const about = element("p", { class: "small quiet" }, ABOUT_FLOW);
+  let shown = 0;
+  let size = 0;
+  const drawing = svgElement("svg.flow-lines", {
+    ...{ role: "application", tabindex: 0 },
+    on: { keydown: (event) => walkList(event, shown, size, (to) => choose((shown = to))) },
+  });
+  const totals = element("div.small.flow-sums");
+  const about = element("p.small.quiet", ABOUT_FLOW);
   /** @type {{ reading: PageReading, part: Part, steps: Float64Array[] } | null} */
   let made = null;
   return {
-    root: element("div", { class: "flow" }, drawing, totals, about),
+    root: element("div.flow", drawing, totals, about),
     async show({ source, reading, part, row }) {
       if (made?.reading !== reading || made.part !== part)
         made = { reading, part, steps: await layerSteps(source, reading, part) };
       const { tokens } = part.query;
+      [shown, size] = [row, tokens.length];
       const shares = massesFrom(made.steps, tokens.length, row)[0];
       drawFlow(drawing, made.steps, { tokens, row, shares, choose });
-      drawSums(totals, made.steps, { tokens, row, shares });
+      drawSums(totals, tokens, row, shares);
     },
   };
 }
@@ -76,8 +90,8 @@ function drawFlow(drawing, steps, { tokens, row, shares, choose }) {
   });
   const layers = steps.map((_, layer) =>
     svgElement(
-      "text",
-      { class: "level", x: (x(layer) + x(layer + 1)) / 2, y: 12, "text-anchor": "middle" },
+      "text.level",
+      { x: (x(layer) + x(layer + 1)) / 2, y: 12, "text-anchor": "middle" },
       steps.length > 8 ? layer : `layer ${layer}`,
     ),
   );
@@ -98,7 +112,8 @@ function drawFlow(drawing, steps, { tokens, row, shares, choose }) {
     ),
   ]);
   drawing.setAttribute("viewBox", `0 0 ${FLOW_WIDTH} ${(size + 1.2) * FLOW_ROW}`);
-  drawing.setAttribute("aria-label", `What ${tokens[row]} is mixed from, layer by layer`);
+  const told = `What ${tokens[row]} is mixed from, layer by layer. Arrow keys choose another.`;
+  drawing.setAttribute("aria-label", told);
   replace(drawing, lines, layers, names);
 }
 
@@ -119,44 +134,34 @@ function flowEdges(steps, size, token) {
   return edges.sort((one, other) => one.weight - other.weight).slice(-MAX_EDGES);
 }
 
-// Both measures of the chosen token, the largest first.
-/** @param {HTMLElement} box @param {Float64Array[]} steps @param {FlowRow} flowRow */
-function drawSums(box, steps, { tokens, row: q, shares }) {
-  const size = tokens.length;
-  const isQuick = steps.length * size ** 3 <= MAX_FLOW_WORK;
-  /** @param {number} k */
-  const row = (k) =>
-    element(
-      "tr",
-      null,
-      element("th", { scope: "row" }, tokens[k]),
-      element("td", null, percent(shares[k])),
-      element("td", null, isQuick ? percent(maxFlow(steps, size, q, k)) : "–"),
-    );
+// What the chosen token is mixed from, the largest share first.
+/**
+ * @param {HTMLElement} box
+ * @param {string[]} tokens
+ * @param {number} row
+ * @param {Float64Array} sums
+ */
+function drawSums(box, tokens, row, sums) {
+  const order = largest(sums, MAX_SUM_ROWS);
   replace(
     box,
     element(
-      "table",
-      { class: "numbers" },
+      "table.numbers",
+      element("caption", prose(`What ${asWord(tokens[row])} is mixed from after the last layer`)),
+      tableHead(["word", "rolled out"]),
       element(
-        "caption",
-        null,
-        prose(`What ${asWord(tokens[q])} is mixed from after the last layer`),
+        "tbody",
+        order.map((at) => tableRow(tokens[at], [percent(sums[at])])),
       ),
-      tableHead(["word", "rolled out", "max-flow"]),
-      element("tbody", null, largest(shares, MAX_SUM_ROWS).map(row)),
     ),
-    !isQuick && element("p", { class: "quiet" }, "Max-flow is left out: the text is too long."),
   );
 }
 
-// Attention followed through the layers (Abnar and Zuidema 2020): rolled out, and as a flow.
+// Attention followed through the layers (Abnar and Zuidema 2020).
 //
 // An edge leads from a token after a layer to a token before it; it is as wide as half their mean
 // weight over the heads, and half a token's vector comes straight from below (the residual path).
 // steps: Float64Array (size * size) for each layer, the first layer first; rows sum to 1.
-
-const MIN_CAPACITY = 1e-9; // what is left of an edge that is full
 
 /** @param {Float32Array | number[]} weights @param {number} size */
 export function residualStep(weights, size) {
@@ -178,95 +183,4 @@ export function massesFrom(steps, size, token) {
     }
   }
   return masses;
-}
-
-// The most that can flow from a token after the last layer to one before the first, where an edge
-// carries no more than its width: Dinic's algorithm on the graph of the layers.
-/**
- * @param {Float64Array[]} steps
- * @param {number} size
- * @param {number} from
- * @param {number} to
- */
-export function maxFlow(steps, size, from, to) {
-  const layers = steps.length;
-  const graph = { size, layers, left: steps.map((step) => Float64Array.from(step)), steps };
-  const [source, sink] = [layers * size + from, to];
-  let total = 0;
-  for (;;) {
-    const level = nodeLevels(graph, source);
-    if (level[sink] < 0) return total;
-    const next = new Int32Array(level.length);
-    for (;;) {
-      const pushed = push(graph, { level, next, sink }, source, Infinity);
-      if (pushed <= MIN_CAPACITY) break;
-      total += pushed;
-    }
-  }
-}
-
-// Neighbours of a node: those of the level below, then those of the level above.
-/** @param {FlowGraph} graph @param {number} node @param {number} at */
-function neighbour({ size }, node, at) {
-  const level = Math.floor(node / size);
-  return at < size ? (level - 1) * size + at : (level + 1) * size + (at - size);
-}
-
-// What an edge can still take; back along an edge, what flows there.
-/** @param {FlowGraph} graph @param {number} node @param {number} at */
-function residualCapacity({ size, layers, left, steps }, node, at) {
-  const [level, token] = [Math.floor(node / size), node % size];
-  if (at < size) return level > 0 ? left[level - 1][token * size + at] : 0;
-  if (level === layers) return 0;
-  const edge = (at - size) * size + token;
-  return steps[level][edge] - left[level][edge];
-}
-
-/** @param {FlowGraph} graph @param {number} node @param {number} at @param {number} amount */
-function take({ size, left }, node, at, amount) {
-  const [level, token] = [Math.floor(node / size), node % size];
-  if (at < size) left[level - 1][token * size + at] -= amount;
-  else left[level][(at - size) * size + token] += amount;
-}
-
-/** @param {FlowGraph} graph @param {number} source */
-function nodeLevels(graph, source) {
-  const level = new Int32Array((graph.layers + 1) * graph.size).fill(-1);
-  level[source] = 0;
-  const queue = [source];
-  for (let head = 0; head < queue.length; head++) {
-    const node = queue[head];
-    for (let at = 0; at < 2 * graph.size; at++) {
-      if (residualCapacity(graph, node, at) <= MIN_CAPACITY) continue;
-      const other = neighbour(graph, node, at);
-      if (level[other] >= 0) continue;
-      level[other] = level[node] + 1;
-      queue.push(other);
-    }
-  }
-  return level;
-}
-
-/**
- * @param {FlowGraph} graph
- * @param {{ level: Int32Array, next: Int32Array, sink: number }} search
- * @param {number} node
- * @param {number} most
- * @returns {number}
- */
-function push(graph, search, node, most) {
-  const { level, next, sink } = search;
-  if (node === sink) return most;
-  for (; next[node] < 2 * graph.size; next[node]++) {
-    const at = next[node];
-    const room = residualCapacity(graph, node, at);
-    if (room <= MIN_CAPACITY) continue;
-    const other = neighbour(graph, node, at);
-    if (level[other] !== level[node] + 1) continue;
-    const pushed = push(graph, search, other, Math.min(most, room));
-    if (pushed <= MIN_CAPACITY) continue;
-    take(graph, node, at, pushed);
-    return pushed;
-  }
-  return 0;
 }

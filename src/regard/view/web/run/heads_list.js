@@ -27,17 +27,14 @@ const ORDERS = [
 // -> { root, show(model), repaint(), close() }
 /** @param {HeadsListHandlers} handlers */
 export function headsList(handlers) {
-  const order = element("select", {
-    class: "small",
+  const order = element("select.small", {
     "aria-label": "Order of the heads",
     on: { change: ({ target }) => handlers.arrange(target.value) },
   });
-  const label = element("h2", { class: "panel-title" });
+  const label = element("h2.panel-title");
   const canvas = element("canvas", { "aria-hidden": "true" });
-  const grid = element("div", { class: "ranked", role: "group", "aria-label": "Heads" });
-  const more = element("button", {
-    type: "button",
-    class: "link small",
+  const grid = element("div.ranked", { role: "group", "aria-label": "Heads" });
+  const more = element("button.link.small", {
     on: {
       click: () => {
         shown = Infinity;
@@ -46,10 +43,9 @@ export function headsList(handlers) {
     },
   });
   const root = element(
-    "div",
-    { class: "heads-list" },
-    element("div", { class: "panel-head" }, label, order),
-    element("div", { class: "ranked-frame" }, grid),
+    "div.heads-list",
+    element("div.panel-head", label, order),
+    element("div.ranked-frame", grid),
     more,
   );
   let shown = HEADS_AT_FIRST;
@@ -194,11 +190,11 @@ function headButton(head, at, model, handlers) {
   const place = { part, layer, head: head.head };
   const name = `layer ${layer}, head ${head.head}`;
   const [key, word] = [headKey(head), headWord(head, model, handlers)];
+  /** @type {RunChoice | null} */
+  let pointed = null;
   return element(
-    "button",
+    "button.head",
     {
-      type: "button",
-      class: "head",
       title: label ? `${name}: ${label}` : name,
       "aria-label": `${key} ${word}, ${name}${label ? `: ${label}` : ""}`, // what is seen, first
       "data-layer": layer,
@@ -207,19 +203,21 @@ function headButton(head, at, model, handlers) {
       tabindex: at ? "-1" : "0",
       on: {
         click: () => handlers.choose(place),
-        pointerenter: (event) => event.pointerType === "mouse" && handlers.hover(place),
-        pointerleave: () => handlers.hover(null),
+        // Not what comes to lie under a pointer that rests: only what it is moved to.
+        pointermove: (event) => {
+          if (event.pointerType !== "mouse" || pointed === place) return;
+          pointed = place;
+          handlers.hover(place);
+        },
+        pointerleave: () => {
+          if (pointed) handlers.hover(null);
+          pointed = null;
+        },
         focus: () => handlers.hover(null),
       },
     },
-    element("span", { class: "thumb" }),
-    element(
-      "span",
-      { class: "head-label" },
-      element("b", null, key),
-      " ",
-      element("span", null, word),
-    ),
+    element("span.thumb"),
+    element("span.head-label", element("b", key), " ", element("span", word)),
   );
 }
 

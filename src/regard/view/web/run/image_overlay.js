@@ -8,7 +8,7 @@ const MAX_OPACITY = 0.8; // of the largest weight
 // -> { root, show(images, part), shade(who, weights, aimed) }
 /** @param {{ point(key: number | null): void, pick(key: number): void }} handlers */
 export function imageOverlay(handlers) {
-  const root = element("div", { class: "images", hidden: true });
+  const root = element("div.images", { hidden: true });
   /** @type {ReturnType<typeof imageFrame>[]} */
   let frames = [];
   return {
@@ -97,18 +97,18 @@ function imageFrame(image, part, handlers) {
     },
     boxes,
   );
-  const caption = element("figcaption", { class: "small quiet" });
+  const caption = element("figcaption.small.quiet");
   const photo = image.picture
     ? element("img", { src: image.picture, alt: "", width: image.width, height: image.height })
-    : element("span", { class: "no-picture" });
+    : element("span.no-picture");
   const frame = element(
-    "div",
-    { class: "image-frame", style: { "aspect-ratio": `${image.width} / ${image.height}` } },
+    "div.image-frame",
+    { style: { "aspect-ratio": `${image.width} / ${image.height}` } },
     photo,
     grid,
   );
   return {
-    root: element("figure", { class: "image-overlay" }, frame, caption),
+    root: element("figure.image-overlay", frame, caption),
     /** @param {string} who @param {Float32Array} weights @param {number | null} aimed */
     shade(who, weights, aimed) {
       const shares = keys.map((key) => (key < 0 ? 0 : (weights[key] ?? 0)));

@@ -4,15 +4,17 @@
 // Fields of the address: text, generate (tokens to write), chat (in the model's chat template),
 // changes (as in the Look view; words are tokens).
 
-import { asWord, element, isAborted, percent, problem, prose, replace } from "../lib/dom.js";
+import { asWord, element, isAborted, problem, prose, replace } from "../lib/dom.js";
 import {
   hasChange,
+  oneDecimal,
   readChanges,
-  withChange,
-  withoutChange,
+  redirected,
+  toggled,
+  triedList,
   writeChanges,
 } from "../read/experiment.js";
-import { sceneButton } from "../read/questions.js";
+import { freeButton, sceneButton, switchButton } from "../read/questions.js";
 import { largest } from "../read/weights.js";
 import { servedRun, tokenName } from "./source.js";
 
@@ -41,8 +43,7 @@ export function liveModel(view, again) {
     pending: null,
     text: "",
   };
-  const field = element("textarea", {
-    class: "serif",
+  const field = element("textarea.serif", {
     id: "model-text",
     rows: "2",
     spellcheck: "false",
@@ -50,29 +51,25 @@ export function liveModel(view, again) {
   });
   const length = element("select", { "aria-label": "How many tokens to write" });
   const chat = element("input", { type: "checkbox" });
-  const run = element("button", { type: "button", class: "button primary" }, "Read it");
+  const run = element("button.button.primary", "Read it");
   const progress = element("progress", { hidden: true, "aria-label": "How far the model is" });
-  const status = element("span", { class: "small quiet", role: "status" });
-  const chatLabel = element("label", { class: "small", hidden: true }, chat, " as a chat message");
-  const lengthLabel = element("label", { class: "small" }, "and write ", length);
+  const status = element("span.small.quiet", { role: "status" });
+  const chatLabel = element("label.small", { hidden: true }, chat, " as a chat message");
+  const lengthLabel = element("label.small", "and write ", length);
   const form = element(
-    "form",
-    { class: "model-field", "aria-label": "A text for the model" },
-    element("label", { class: "only-read", for: "model-text" }, "A text for the model"),
+    "form.model-field",
+    { "aria-label": "A text for the model" },
+    element("label.only-read", { for: "model-text" }, "A text for the model"),
     field,
-    element("div", { class: "model-row" }, run, lengthLabel, chatLabel),
-    element("div", { class: "model-progress" }, progress, status),
+    element("div.model-row", run, lengthLabel, chatLabel),
+    element("div.model-progress", progress, status),
   );
   const examples = element(
-    "div",
-    { class: "model-examples", hidden: true },
-    element("span", { class: "small quiet" }, "or one of these:"),
+    "div.model-examples",
+    { hidden: true },
+    element("span.small.quiet", "or one of these:"),
     MODEL_TEXTS.map((text) =>
-      element(
-        "button",
-        { type: "button", class: "link serif", on: { click: () => state.set({ text }, true) } },
-        text,
-      ),
+      element("button.link.serif", { on: { click: () => state.set({ text }, true) } }, text),
     ),
   );
   form.append(examples);
@@ -96,15 +93,14 @@ export function liveModel(view, again) {
     event.preventDefault();
     send();
   });
-  const next = element("div", { class: "next-tokens" });
-  const former = element("p", { class: "former serif" });
-  const buttons = element("div", { class: "questions" });
-  const tried = element("section", {
-    class: "tried",
+  const next = element("div.next-tokens");
+  const former = element("p.former.serif");
+  const buttons = element("div.questions");
+  const tried = element("section.tried", {
     "aria-label": "What you tried",
     hidden: true,
   });
-  const outcome = element("div", { class: "model-outcome", hidden: true }, former, buttons, next);
+  const outcome = element("div.model-outcome", { hidden: true }, former, buttons, next);
 
   const fill = async () => {
     if (!live.about) {
@@ -259,7 +255,7 @@ export function liveModel(view, again) {
           "before: ",
           answer.former.map(([text, isGone]) => {
             const shown = text.replaceAll("\n", "↵ ");
-            return isGone ? element("s", null, shown) : shown;
+            return isGone ? element("s", shown) : shown;
           }),
         ],
     );
@@ -316,18 +312,10 @@ function watched(about) {
 function redirectRow(view, target, about) {
   const { state, row, part, texts } = view;
   if (row === null) return null;
-  const asks = asWord(tokenName(texts.query, row + part.query.offset));
-  const all = readChanges(state.get("changes"));
-  const others = all.filter(({ change }) => change !== "redirect");
-  if (others.length < all.length)
-    return sceneButton(
-      prose(`Let ${asks} look freely`),
-      "take the change back",
-      () => state.set({ changes: writeChanges(others) }, true),
-      true,
-    );
+  const asks = tokenName(texts.query, row + part.query.offset);
+  if (/redirect/.test(state.get("changes"))) return freeButton(state, asks);
   if (target === null) return null;
-  const told = prose(`Make ${asks} look at ${asWord(tokenName(texts.key, target))}`);
+  const told = prose(`Make ${asWord(asks)} look at ${asWord(tokenName(texts.key, target))}`);
   if (isWritten(part.query, row + part.query.offset) || isWritten(part.key, target))
     return disabled(sceneButton(told, ONLY_GIVEN, () => {}, false));
   return sceneButton(told, watched(about), () => state.set(redirection(view, target), true), false);
@@ -337,10 +325,9 @@ function redirectRow(view, target, about) {
 // with every change, head and row stay: in the changed run another head may be the most telling.
 /** @param {RunView} view @param {number} to */
 function redirection({ state, choice, row, part }, to) {
-  const others = readChanges(state.get("changes")).filter(({ change }) => change !== "redirect");
   /** @type {Change} */
   const change = { change: "redirect", word: (row ?? 0) + part.query.offset, to, ...choice };
-  return { changes: writeChanges([...others, change]), row, ...choice };
+  return { changes: redirected(state.get("changes"), change), row, ...choice };
 }
 
 /** @param {RunView} view @param {ModelAbout | null} about */
@@ -348,17 +335,9 @@ function ablateHead({ state, choice, row }, about) {
   /** @type {Change} */
   const change = { change: "ablate", ...choice };
   const text = state.get("changes");
-  const isOff = hasChange(text, change);
-  const changes = isOff ? withoutChange(text, change) : withChange(text, change);
-  return sceneButton(
-    isOff ? "Switch this head on again" : "Switch this head off",
-    isOff
-      ? "take the change back"
-      : about?.writes
-        ? "does the text notice?"
-        : "do the vectors notice?",
-    () => state.set({ changes, row, ...choice }, true),
-    isOff,
+  const watch = about?.writes ? "does the text notice?" : "do the vectors notice?";
+  return switchButton(hasChange(text, change), watch, () =>
+    state.set({ changes: toggled(text, change), row, ...choice }, true),
   );
 }
 
@@ -368,14 +347,13 @@ function strikeToken({ state, texts, part, row, choice }, token) {
   const change = { change: "knock_out", word: token };
   const text = state.get("changes");
   const isStruck = hasChange(text, change);
-  const changes = isStruck ? withoutChange(text, change) : withChange(text, change);
   const name = asWord(tokenName(texts.key, token));
   if (isWritten(part.key, token))
     return disabled(sceneButton(prose(`Strike ${name} out`), ONLY_GIVEN, () => {}, false));
   return sceneButton(
     prose(isStruck ? `Let others look at ${name}` : `Strike ${name} out`),
     isStruck ? "take the change back" : "hide it from the rest",
-    () => state.set({ changes, row, ...choice }, true),
+    () => state.set({ changes: toggled(text, change), row, ...choice }, true),
     isStruck,
   );
 }
@@ -387,21 +365,15 @@ function outcomeTitle({ changed, same, next, former }, about) {
   const nextName = former.length ? "After your text comes" : "Next comes";
   if (!changed.length)
     return next.length
-      ? element("h2", { class: "panel-title" }, nextName)
+      ? element("h2.panel-title", nextName)
       : element(
-          "p",
-          { class: "small quiet" },
+          "p.small.quiet",
           `${about?.kind ?? "This model"} only reads: it has no next token. A change shows in ` +
             "its vectors, and in the heads above it.",
         );
   const what = next.length ? nextName : "Its vectors";
   const told = same ? "not one bit changed" : next.length ? "before and after" : "turned by";
-  return element(
-    "h2",
-    { class: "panel-title" },
-    `${what}: `,
-    element("span", { class: "quiet" }, told),
-  );
+  return element("h2.panel-title", `${what}: `, element("span.quiet", told));
 }
 
 /** @param {ModelAnswer} answer @param {boolean} isChanged */
@@ -413,7 +385,7 @@ function nextTable({ next }, isChanged) {
       "span",
       { class: `odd ${name}` },
       element("i", { style: { width: `${Math.max(1, 100 * share)}%` } }),
-      element("span", { class: "number" }, oneDecimalShare(share)),
+      element("span.number", oneDecimal(share)),
     );
   return element(
     "ol",
@@ -423,8 +395,7 @@ function nextTable({ next }, isChanged) {
       .map(({ token, before, after }) =>
         element(
           "li",
-          null,
-          element("span", { class: "serif token" }, writtenToken(token)),
+          element("span.serif.token", writtenToken(token)),
           isChanged && bar(before, "was"),
           bar(after, "is"),
         ),
@@ -436,18 +407,15 @@ function nextTable({ next }, isChanged) {
 function movedList({ texts }, { moved }) {
   if (!moved.length) return null;
   return element(
-    "ol",
-    { class: "odds-list" },
+    "ol.odds-list",
     moved.map(([at, turned]) =>
       element(
         "li",
-        null,
-        element("span", { class: "serif token" }, tokenName(texts.key, at)),
+        element("span.serif.token", tokenName(texts.key, at)),
         element(
-          "span",
-          { class: "odd is" },
+          "span.odd.is",
           element("i", { style: { width: `${Math.max(1, Math.min(100, 50 * turned))}%` } }),
-          element("span", { class: "number" }, `1 − cos ${turned.toPrecision(2)}`),
+          element("span.number", `1 − cos ${turned.toPrecision(2)}`),
         ),
       ),
     ),
@@ -462,13 +430,7 @@ function writtenToken(token) {
 
 /** @param {{ token: string, before: number, after: number }} next */
 function movedShare({ token, before, after }) {
-  return `${writtenToken(token)} ${oneDecimalShare(before)} → ${oneDecimalShare(after)}`;
-}
-
-/** @param {number} share */
-function oneDecimalShare(share) {
-  if (share > 0 && share < 0.0005) return "< 0.1 %";
-  return share < 0.1 ? `${(100 * share).toFixed(1)} %` : percent(share);
+  return `${writtenToken(token)} ${oneDecimal(before)} → ${oneDecimal(after)}`;
 }
 
 /** @param {LiveState} live @param {string} text @param {ModelAnswer} answer */
@@ -483,31 +445,13 @@ function rememberTried(live, text, answer) {
 
 /** @param {HTMLElement} tried @param {State} state @param {LiveState} live */
 function drawTriedRuns(tried, state, live) {
-  const shown = state.get("changes");
-  tried.hidden = !live.tried.length;
-  /** @param {string} text @param {() => void} click */
-  const link = (text, click) =>
-    element("button", { type: "button", class: "link small", on: { click } }, text);
-  replace(
-    tried,
-    element("h2", { class: "panel-title" }, "What you tried"),
-    element(
-      "ul",
-      null,
-      live.tried.map(({ text, changed, next, same }) => {
-        const isShown = text === shown;
-        const [best] = [...next].sort((one, other) => other.after - one.after);
-        return element(
-          "li",
-          { "aria-current": isShown ? "true" : null },
-          element("span", { class: "changed" }, prose(changed.join("; "))),
-          best &&
-            element("span", { class: "outcome" }, same ? "nothing changes" : movedShare(best)),
-          isShown
-            ? link("Undo", () => state.set({ changes: null }, true))
-            : link("Show", () => state.set({ changes: text }, true)),
-        );
-      }),
-    ),
-  );
+  const items = live.tried.map(({ text, changed, next, same }) => {
+    const [best] = [...next].sort((one, other) => other.after - one.after);
+    return {
+      text,
+      changed: element("span.changed", prose(changed.join("; "))),
+      outcome: best && element("span.outcome", same ? "nothing changes" : movedShare(best)),
+    };
+  });
+  triedList(tried, state, "What you tried", items);
 }

@@ -18,16 +18,14 @@ const MIN_HANDLE_PIXELS = 14;
 // -> { root, open(run, choice, layer, named), mark({ row, column, seen }), patch(), told(at) ... }
 /** @param {State} state @param {MapHandlers} handlers */
 export function mapPanel(state, handlers) {
-  const canvas = element("canvas", {
-    class: "map-canvas",
+  const canvas = element("canvas.map-canvas", {
     tabindex: "0",
     role: "application",
     "aria-label":
       "The map: rows are queries, columns are keys. Arrow keys move, plus and minus enlarge, 0 " +
       "shows all of it, Enter chooses the query in the middle.",
   });
-  const handle = element("div", {
-    class: "seen-handle",
+  const handle = element("div.seen-handle", {
     role: "scrollbar",
     tabindex: "0",
     title: "The part of the text in sight: drag it to scroll the text",
@@ -35,8 +33,8 @@ export function mapPanel(state, handlers) {
     "aria-orientation": "horizontal",
     "aria-valuemin": "0",
   });
-  const what = element("p", { class: "small quiet map-what", role: "status" });
-  const frame = element("div", { class: "map-frame" }, canvas, handle);
+  const what = element("p.small.quiet.map-what", { role: "status" });
+  const frame = element("div.map-frame", canvas, handle);
   /** @type {MapPanelState} */
   const panel = {
     ...{ state, handlers, canvas, frame, handle, what },
@@ -72,25 +70,15 @@ export function mapPanel(state, handlers) {
   listenToHandle(panel);
   /** @param {string} text @param {string} label @param {() => void} click */
   const button = (text, label, click) =>
-    element(
-      "button",
-      { type: "button", class: "button", "aria-label": label, on: { click } },
-      text,
-    );
+    element("button.button", { "aria-label": label, on: { click } }, text);
   const zooms = element(
-    "span",
-    { class: "zoom" },
+    "span.zoom",
     button("+", "Enlarge the map", () => zoom(panel, 0.5)),
     button("−", "Show more of the map", () => zoom(panel, 2)),
     button("All", "Show all of the map", () => moveTo(panel, fullWindow(panel.size))),
   );
   return {
-    root: element(
-      "div",
-      { class: "map-panel" },
-      frame,
-      element("div", { class: "map-foot" }, what, zooms),
-    ),
+    root: element("div.map-panel", frame, element("div.map-foot", what, zooms)),
     /**
      * @param {RunSource} run
      * @param {RunChoice} choice

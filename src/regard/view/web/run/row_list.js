@@ -1,6 +1,6 @@
 // The largest weights of a row, or of a column, each in its text; beside them those of another run.
 
-import { element, percent, replace, tableHead } from "../lib/dom.js";
+import { element, percent, replace, tableHead, tableRow } from "../lib/dom.js";
 import { largest } from "../read/weights.js";
 import { cellStart } from "./map_window.js";
 import { tokenContext } from "./source.js";
@@ -13,10 +13,10 @@ const CONTEXT_TOKENS = 8; // on each side
 // handlers: go(position), aim(position), point(position or null)
 /** @param {RowListHandlers} handlers */
 export function rowList(handlers) {
-  const title = element("h2", { class: "panel-title" });
-  const list = element("ol", { class: "row-list" });
-  const rest = element("p", { class: "small quiet" });
-  const root = element("div", { class: "row-panel" }, title, list, rest);
+  const title = element("h2.panel-title");
+  const list = element("ol.row-list");
+  const rest = element("p.small.quiet");
+  const root = element("div.row-panel", title, list, rest);
   return {
     root,
     clear() {
@@ -43,7 +43,6 @@ export function rowList(handlers) {
             element(
               "button",
               {
-                type: "button",
                 title: `Token ${at.toLocaleString("en")}: show it in the text`,
                 on: {
                   click: (event) => (event.shiftKey ? handlers.aim(at) : handlers.go(at)),
@@ -51,17 +50,17 @@ export function rowList(handlers) {
                   pointerleave: () => handlers.point(null),
                 },
               },
-              element("span", { class: "number" }, shareWritten(weight)),
-              isMuch && element("s", { class: "number former" }, shareWritten(other.weights[at])),
+              element("span.number", shareWritten(weight)),
+              isMuch && element("s.number.former", shareWritten(other.weights[at])),
               element(
-                "span",
-                { class: "around serif", dir: "auto" },
-                element("span", { class: "before" }, element("span", null, before)),
-                element("mark", null, word),
-                element("span", { class: "after" }, after),
+                "span.around.serif",
+                { dir: "auto" },
+                element("span.before", element("span", before)),
+                element("mark", word),
+                element("span.after", after),
               ),
             ),
-            element("span", { class: "bar", style: { width: `${(100 * weight) / most}%` } }),
+            element("span.bar", { style: { width: `${(100 * weight) / most}%` } }),
           );
         }),
       );
@@ -100,23 +99,15 @@ export function mapTable({ rows, columns, cells, spans, values }, nameAt) {
       ? `${first.toLocaleString("en")} to ${last.toLocaleString("en")}`
       : `${first.toLocaleString("en")} ${nameAt(side, first)}`.trim();
   const lines = largest(values.subarray(0, cells[0] * cells[1]), MAX_LISTED_CELLS).map((at) =>
-    element(
-      "tr",
-      null,
-      element(
-        "th",
-        { scope: "row" },
-        written("query", cellRange(rows, 0, Math.floor(at / cells[1]))),
-      ),
-      element("td", null, written("key", cellRange(columns, 1, at % cells[1]))),
-      element("td", null, shareWritten(values[at])),
-    ),
+    tableRow(written("query", cellRange(rows, 0, Math.floor(at / cells[1]))), [
+      written("key", cellRange(columns, 1, at % cells[1])),
+      shareWritten(values[at]),
+    ]),
   );
   return element(
-    "table",
-    { class: "numbers" },
-    element("caption", null, `The ${lines.length} strongest cells in view`),
+    "table.numbers",
+    element("caption", `The ${lines.length} strongest cells in view`),
     tableHead(["query", "key", "weight"]),
-    element("tbody", null, lines),
+    element("tbody", lines),
   );
 }

@@ -104,15 +104,15 @@ function createRunView(root, state, source) {
     peek: null,
     pointed: null,
     seen: null,
-    statement: element("h1", { class: "statement" }),
-    about: element("p", { class: "run-about" }),
-    trouble: element("div", { class: "trouble" }),
-    title: element("div", { class: "run-title small" }),
-    tools: element("div", { class: "run-tools small" }),
-    missing: element("p", { class: "small quiet missing", role: "note" }),
-    legend: element("span", { class: "text-legend small" }),
-    cursor: element("p", { class: "cursor small" }, mapHint()),
-    notes: element("div", { class: "notes small quiet" }),
+    statement: element("h1.statement"),
+    about: element("p.run-about"),
+    trouble: element("div.trouble"),
+    title: element("div.run-title.small"),
+    tools: element("div.run-tools.small"),
+    missing: element("p.small.quiet.missing", { role: "note" }),
+    legend: element("span.text-legend.small"),
+    cursor: element("p.cursor.small", mapHint()),
+    notes: element("div.notes.small.quiet"),
   };
   const view = /** @type {RunView} */ (parts);
   view.panes = {
@@ -149,17 +149,17 @@ function createRunView(root, state, source) {
 /** @param {RunView} view */
 function arrangeRun(view) {
   const { root, panes, map, list, heads, images, live } = view;
-  const tableBox = element("div", { class: "wide" });
+  const tableBox = element("div.wide");
   view.table = element(
-    "details",
-    { class: "as-table", on: { toggle: () => drawMapTable(view) } },
-    element("summary", null, "As a table"),
+    "details.as-table",
+    { on: { toggle: () => drawMapTable(view) } },
+    element("summary", "As a table"),
     tableBox,
   );
   view.tableBox = tableBox;
   view.textColumn = element(
-    "section",
-    { class: "text-column", "aria-label": "The text" },
+    "section.text-column",
+    { "aria-label": "The text" },
     live?.field,
     images.root,
     view.tools,
@@ -170,14 +170,13 @@ function arrangeRun(view) {
   // Two panes, a map and a list have their sizes once they are filled: until then none is seen.
   root.classList.add("opening");
   root.append(
-    element("header", { class: "run-head" }, view.title, view.statement, view.about, view.trouble),
+    element("header.run-head", view.title, view.statement, view.about, view.trouble),
     element(
-      "div",
-      { class: "run-columns" },
+      "div.run-columns",
       view.textColumn,
       element(
-        "section",
-        { class: "map-column", "aria-label": "The map, and the largest weights" },
+        "section.map-column",
+        { "aria-label": "The map, and the largest weights" },
         view.pictures.root,
         map.root,
         view.cursor,
@@ -185,13 +184,7 @@ function arrangeRun(view) {
         list.root,
         live?.tried,
       ),
-      element(
-        "aside",
-        { class: "heads-column", "aria-label": "Heads" },
-        heads.root,
-        view.notes,
-        view.table,
-      ),
+      element("aside.heads-column", { "aria-label": "Heads" }, heads.root, view.notes, view.table),
     ),
   );
 }

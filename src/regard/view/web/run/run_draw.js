@@ -134,7 +134,7 @@ function drawLegend({ legend }, most) {
   const steps = [0, 0.06, 0.25, 0.56, 1].map((share) =>
     element("i", { style: { "background-color": tint(share) } }),
   );
-  replace(legend, "0", element("span", { class: "legend-bar" }, steps), shareWritten(most));
+  replace(legend, "0", element("span.legend-bar", steps), shareWritten(most));
 }
 
 /** @param {RunView} view @param {RunLine} line */
@@ -158,9 +158,7 @@ function drawRunStatement(view, line) {
   const told = head?.label && show === "head" ? `${name} ${does}.` : `${name}.`;
   replace(
     view.notes,
-    [...(run?.about.notes ?? []), ...(run?.notes?.() ?? [])].map((note) =>
-      element("p", null, note),
-    ),
+    [...(run?.about.notes ?? []), ...(run?.notes?.() ?? [])].map((note) => element("p", note)),
   );
   replace(view.about, prose(view.live?.isOff(at) ? `${told} It is switched off.` : told));
   if (!peek) announce(withoutWordMarks(marked));
@@ -205,10 +203,8 @@ function drawList(view, line) {
   /** @param {string} name @param {string} label @param {number} to */
   const step = (name, label, to) =>
     element(
-      "button",
+      "button.step",
       {
-        type: "button",
-        class: "step",
         "aria-label": label,
         title: label,
         disabled: to < 0 || to >= most,
@@ -217,8 +213,8 @@ function drawList(view, line) {
       name,
     );
   const name = [
-    element("b", { class: "serif" }, nameOf(view, side, position)),
-    hasText(view) && element("span", { class: "quiet" }, ` (${position.toLocaleString("en")})`),
+    element("b.serif", nameOf(view, side, position)),
+    hasText(view) && element("span.quiet", ` (${position.toLocaleString("en")})`),
   ];
   const shift = isColumn ? part.query.offset : 0;
   list.show({
@@ -229,7 +225,7 @@ function drawList(view, line) {
     wholeName: !isColumn,
     heading: [
       step("‹", "The token before", position - 1),
-      element("span", null, isColumn ? ["Who looks at ", name] : [name, " looks at"]),
+      element("span", isColumn ? ["Who looks at ", name] : [name, " looks at"]),
       step("›", "The token after", position + 1),
     ],
   });

@@ -42,20 +42,15 @@ export function drawRunTitle(view, run) {
     view.title,
     !live && files.length > 1
       ? select("File", files, state.number("file", 0), "file")
-      : element("b", null, run.about.name),
+      : element("b", run.about.name),
     batch.length > 1 && select("Sentence", batch, state.number("batch", 0), "batch"),
     element(
-      "span",
-      { class: "quiet" },
+      "span.quiet",
       `${tokens} · ${heads.toLocaleString("en")} ${heads === 1 ? "head" : "heads"}`,
     ),
     run.reading &&
       source.views.includes("read") &&
-      element(
-        "button",
-        { type: "button", class: "link", on: { click: () => toSentence(view) } },
-        "In the sentence",
-      ),
+      element("button.link", { on: { click: () => toSentence(view) } }, "In the sentence"),
   );
 }
 
@@ -87,9 +82,8 @@ export function drawTools(view, run) {
   if (tools.dataset.drawn === drawn) return;
   tools.dataset.drawn = drawn;
   const names = parts.map((one) => /** @type {const} */ ([one.name, one.name, one.about]));
-  const search = element("input", {
+  const search = element("input.find", {
     type: "search",
-    class: "find",
     placeholder: "Find in the text",
     "aria-label": "Find in the text",
     value: state.get("find"),
@@ -100,7 +94,7 @@ export function drawTools(view, run) {
       },
     },
   });
-  view.findCount = element("span", { class: "quiet", role: "status" });
+  view.findCount = element("span.quiet", { role: "status" });
   const ofSentence = run.reading?.parts.find(({ name }) => name === part.name);
   const reason = layer.exact ? "" : "This needs query and key of the layer, which were not kept";
   replace(

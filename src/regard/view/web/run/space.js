@@ -1,6 +1,6 @@
 // Queries and keys of one head in the plane in which they differ most.
 
-import { element, percent, replace, svgElement } from "../lib/dom.js";
+import { element, percent, replace, svgElement, walkList } from "../lib/dom.js";
 import { attend } from "../steps/attend.js";
 
 const MAX_SPACE_PIXELS = 900; // pixels across
@@ -20,10 +20,14 @@ export function hasSpace(part) {
 // choose(side, position): a token is chosen. -> RunPicture
 /** @param {(side: SideName, position: number) => void} choose @returns {RunPicture} */
 export function spacePicture(choose) {
-  const drawing = svgElement("svg", { role: "img" });
-  const about = element("p", { class: "small quiet" });
-  const root = element("div", { class: "space" }, drawing, about);
-  let key = "";
+  let shown = 0;
+  const drawing = svgElement("svg", {
+    ...{ role: "application", tabindex: 0 },
+    on: { keydown: (event) => walkList(event, shown, size, (to) => choose("query", (shown = to))) },
+  });
+  const about = element("p.small.quiet");
+  const root = element("div.space", drawing, about);
+  let [key, size] = ["", 0];
   /** @type {Plane | null} */
   let made = null;
   return {
@@ -38,8 +42,10 @@ export function spacePicture(choose) {
         if (key !== wanted) return;
         made = planePoints(attend(inputs), part);
         replace(about, planeExplanation(made, layer, head));
-        drawing.setAttribute("aria-label", about.textContent);
+        const told = `${about.textContent} Arrow keys choose another query.`;
+        drawing.setAttribute("aria-label", told);
       }
+      [shown, size] = [row, part.query.tokens.length];
       drawSpace(drawing, made, row, choose);
     },
   };
@@ -175,9 +181,9 @@ function dotMark({ side, token }, [x, y], label, isChosen, listeners) {
       class: `dot ${side}${isChosen ? " chosen" : ""}`,
       on: listeners,
     },
-    svgElement("circle", { class: "around", cx: x, cy: y, r: 13 }),
+    svgElement("circle.around", { cx: x, cy: y, r: 13 }),
     shape,
-    svgElement("title", null, token),
+    svgElement("title", token),
     svgElement(
       "text",
       {

@@ -14,7 +14,7 @@ const FIRST_LINE_PIXELS = 24; // of an arc's height over the first line of text
 // -> { root, draw(links, milliseconds), place(), close() }
 /** @param {ArcHandlers} handlers */
 export function textArcs(handlers) {
-  const root = svgElement("svg", { class: "text-arcs", "aria-hidden": "true" });
+  const root = svgElement("svg.text-arcs", { "aria-hidden": "true" });
   /** @type {ArcLine[]} */
   let lines = [];
   /** @type {TextLink[]} */
@@ -24,9 +24,9 @@ export function textArcs(handlers) {
   /** @type {{ id: number, token: number | null } | null} */
   let drag = null;
   const foot = svgElement(
-    "circle",
-    { class: "foot", r: FOOT_PIXELS },
-    svgElement("title", null, "Drag me to another token"),
+    "circle.foot",
+    { r: FOOT_PIXELS },
+    svgElement("title", "Drag me to another token"),
   );
 
   /** @param {number} milliseconds */
@@ -35,7 +35,7 @@ export function textArcs(handlers) {
     frame = handlers.frame();
     const targets = links.flatMap((link) => target(link));
     while (lines.length < targets.length) {
-      const path = svgElement("path", { class: "arc" });
+      const path = svgElement("path.arc");
       root.prepend(path);
       lines.push({ path, points: null, width: 0 });
     }
@@ -148,7 +148,7 @@ export function textArcs(handlers) {
 export function edgeChip(where, text, kind, go) {
   return element(
     "button",
-    { type: "button", class: `edge-chip ${kind}`, on: { click: go } },
+    { class: `edge-chip ${kind}`, on: { click: go } },
     where === "up" ? "↑ " : "↓ ",
     text,
   );

@@ -20,22 +20,21 @@ const LETTER_CLASSES = [["large"], ["large", "snug"], []];
 //    nearest(token, lines), close() }
 /** @param {string} label @param {TextHandlers} handlers */
 export function textPane(label, handlers) {
-  const body = element("div", { class: "text-body", dir: "auto" });
-  const frame = element("div", { class: "text-frame" });
-  const tag = element("div", { class: "token-tag", hidden: true, "aria-hidden": "true" });
+  const body = element("div.text-body", { dir: "auto" });
+  const frame = element("div.text-frame");
+  const tag = element("div.token-tag", { hidden: true, "aria-hidden": "true" });
   const arcs = textArcs({
     placeOf: (token) => wordPlace(pane, token),
     frame: () => curveFrame(body, frame),
     ...(handlers.drop ? { drop: handlers.drop, aim: (token) => aimAt(pane, token) } : {}),
   });
-  const lines = element("div", { class: "text-lines" }, body, arcs.root, tag);
+  const lines = element("div.text-lines", body, arcs.root, tag);
   const [above, below] = ["above", "below"].map((name) =>
     element("div", { class: `text-edge ${name}` }),
   );
   const root = element(
-    "div",
+    "div.text-pane.serif",
     {
-      class: "text-pane serif",
       tabindex: "0",
       role: "application",
       "aria-label": label,

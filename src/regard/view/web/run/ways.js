@@ -72,7 +72,7 @@ export function wayTools({ state }, part) {
     told.textContent = `${target.value} %`;
     state.set({ least: target.value === "0" ? null : target.value });
   };
-  const told = element("output", { class: "least" }, `${state.number("least", 0)} %`);
+  const told = element("output.least", `${state.number("least", 0)} %`);
   return [
     part.ways.length > 1 &&
       choice(
@@ -96,7 +96,6 @@ export function wayTools({ state }, part) {
     marks.length > 0 &&
       element(
         "label",
-        null,
         element("input", {
           type: "checkbox",
           checked: state.get("marks") === "hidden",
@@ -110,9 +109,9 @@ export function wayTools({ state }, part) {
 // The pictures that a sentence can have in place of its map.
 /** @param {State} state */
 export function sentencePictures(state) {
-  const switches = element("div", { class: "small" });
+  const switches = element("div.small");
   const box = element("div", { hidden: true });
-  const root = element("div", { class: "sentence-pictures", hidden: true }, switches, box);
+  const root = element("div.sentence-pictures", { hidden: true }, switches, box);
   /** @type {Record<string, RunPicture>} */
   const pictures = {
     flow: flowPicture((row) => state.set({ row, key: null })),

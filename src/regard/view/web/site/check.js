@@ -49,8 +49,7 @@ export function checkView(ask) {
 /** @param {CheckAsk} ask */
 export function practice(ask) {
   return element(
-    "details",
-    { class: "teachers" },
+    "details.teachers",
     element("summary", {}, "Write it yourself"),
     element(
       "p",
@@ -68,7 +67,7 @@ function checkBox(ask, code, keep) {
     ...{ class: "check-code", rows: 8, spellcheck: "false", autocapitalize: "off" },
     ...{ "aria-label": "Attention in NumPy", value: code || exampleCode(...first) },
   });
-  const report = element("div", { class: "check-report", role: "status" });
+  const report = element("div.check-report", { role: "status" });
   const check = async () => {
     keep(box.value === exampleCode(...first) ? null : box.value);
     button.disabled = true;
@@ -82,25 +81,15 @@ function checkBox(ask, code, keep) {
       button.disabled = false;
     }
   };
-  const button = element(
-    "button",
-    { type: "button", class: "button primary", on: { click: check } },
-    "Check",
-  );
+  const button = element("button.button.primary", { on: { click: check } }, "Check");
   const examples = CHECKED_CODE.map(([name, ...change]) => {
     const show = () => {
       box.value = exampleCode(...change);
       replace(report);
     };
-    return element("button", { type: "button", class: "button", on: { click: show } }, name);
+    return element("button.button", { on: { click: show } }, name);
   });
-  return element(
-    "div",
-    { class: "check-box" },
-    box,
-    element("p", { class: "check-buttons" }, button, examples),
-    report,
-  );
+  return element("div.check-box", box, element("p.check-buttons", button, examples), report);
 }
 
 /** @param {CheckReport} report @returns {Child[]} */
@@ -122,8 +111,8 @@ function reportParts({ verdict, mistakes, called, findings, diagnosis, others, t
         "details",
         { open: !right && !diagnosis.length },
         element("summary", {}, "What was tested"),
-        element("p", { class: "small" }, `Called as ${called}.`),
-        element("table", { class: "check-findings small" }, findings.map(findingRow)),
+        element("p.small", `Called as ${called}.`),
+        element("table.check-findings.small", findings.map(findingRow)),
       ),
   ];
 }

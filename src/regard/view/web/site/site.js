@@ -159,7 +159,7 @@ function decodedBytes(text) {
  * @returns {StatusLine}
  */
 function statusLine({ sizes, bytes }, goBack) {
-  const slot = element("p", { class: "site-line small", role: "status" });
+  const slot = element("p.site-line.small", { role: "status" });
   document.body.append(slot);
   const read = Object.entries(sizes).filter(([name]) => !name.endsWith(".mjs"));
   const total = isOneFile() ? 0 : read.reduce((sum, [, size]) => sum + size, 0);
@@ -175,7 +175,7 @@ function statusLine({ sizes, bytes }, goBack) {
     if (failed) return `${failed} The first sentence and the course still work.`;
     if (button && waiting)
       return [
-        element("b", null, "This needs the model."),
+        element("b", "This needs the model."),
         " Python and a small translator come to this device once; then any sentence works here, " +
           "also without a network.",
       ];
@@ -191,12 +191,7 @@ function statusLine({ sizes, bytes }, goBack) {
       slot,
       text(),
       button,
-      isSheet &&
-        element(
-          "button",
-          { type: "button", class: "link", on: { click: goBack } },
-          "Look at one that is here",
-        ),
+      isSheet && element("button.link", { on: { click: goBack } }, "Look at one that is here"),
     );
     slot.hidden = !slot.textContent;
   };
@@ -224,8 +219,8 @@ function statusLine({ sizes, bytes }, goBack) {
           resolve();
         };
         button = element(
-          "button",
-          { type: "button", class: "button", on: { click } },
+          "button.button",
+          { on: { click } },
           `Download ${(bytes / 1e6).toFixed(0)} MB`,
         );
         draw();

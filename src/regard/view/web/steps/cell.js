@@ -12,6 +12,7 @@ import {
   replace,
   svgElement,
   tableHead,
+  tableRow,
 } from "../lib/dom.js";
 import { largestSize, signedColour, signedInk, vectorStrip } from "../lib/draw.js";
 import { BETWEEN_WORDS } from "./attend.js";
@@ -34,16 +35,13 @@ export function describeCell(view, open) {
   replace(
     view.why,
     element(
-      "p",
-      { class: "line" },
-      element("b", null, explained.cell),
+      "p.line",
+      element("b", explained.cell),
       withMinus(explained.line.slice(explained.cell.length)),
     ),
-    stage === "next_word" &&
-      next &&
-      element("p", { class: "line" }, withMinus(explainShare(next, row, column))),
+    stage === "next_word" && next && element("p.line", withMinus(explainShare(next, row, column))),
     sumPicture(explained, view.wide),
-    element("p", { class: "small quiet" }, madeFrom(view, explained, open)),
+    element("p.small.quiet", madeFrom(view, explained, open)),
   );
   const asks = OF_KEYS.includes(stage) ? 0 : row;
   replace(
@@ -158,11 +156,7 @@ function operandLink({ now, flow, path }, { stage, row, column }, open) {
     path
       ? open({ stage, cell: `${stage}.${row}.${column === null ? 0 : column}` })
       : goTo(flow.querySelector(`[data-stage="${stage}"]`), "center");
-  return element(
-    "button",
-    { type: "button", class: "link", on: { click: show } },
-    `${stage}, ${position}`,
-  );
+  return element("button.link", { on: { click: show } }, `${stage}, ${position}`);
 }
 
 // "chosen", "operand" or nothing.
@@ -222,7 +216,7 @@ function markBands({ chosen, operands }, picture) {
       share(row, Number(rows)),
       share(column, Number(columns)),
     ];
-    return element("span", { class: "band", style: { top, height, left, width } });
+    return element("span.band", { style: { top, height, left, width } });
   });
   const box = picture.querySelector(".bands");
   if (box) replace(box, bands);
@@ -240,7 +234,7 @@ function sumPicture({ terms, value }, opened) {
   const { left, right, extra = [] } = terms;
   const products = Float64Array.from(left.values, (one, at) => one * right.values[at]);
   if (products.length <= WRITTEN_TERMS) return null;
-  const note = element("p", { class: "term-note small" }, `${products.length} products, summed`);
+  const note = element("p.term-note.small", `${products.length} products, summed`);
   /** @param {Term} term @param {string} kind */
   const strip = ({ name, values }, kind) =>
     element(
@@ -250,17 +244,11 @@ function sumPicture({ terms, value }, opened) {
       vectorStrip(values, `${name}: ${values.length} numbers`),
     );
   const box = element(
-    "div",
-    { class: "sum-picture" },
+    "div.sum-picture",
     strip(left, "operand"),
     strip(right, "operand"),
     strip({ name: "products", values: products }, "term-products"),
-    element(
-      "div",
-      { class: "term-strip" },
-      element("span", { class: "small" }, "sum so far"),
-      growingSum(products),
-    ),
+    element("div.term-strip", element("span.small", "sum so far"), growingSum(products)),
     note,
   );
   /** @param {PointerEvent} event */
@@ -297,8 +285,8 @@ function growingSum(products) {
   const points = sums.map((one, at) => `${across(at + 1)},${down(one)}`).join(" ");
   const size = { viewBox: "0 0 300 32", preserveAspectRatio: "none", "aria-hidden": "true" };
   return svgElement(
-    "svg",
-    { class: "growing", ...size },
+    "svg.growing",
+    { ...size },
     svgElement("line", { x1: 0, x2: 300, y1: down(0), y2: down(0) }),
     svgElement("polyline", { points: `0,${down(0)} ${points}` }),
   );
@@ -323,10 +311,8 @@ function allTerms(left, right, products, extra, value) {
     );
   /** @param {number} _ @param {number} at */
   const line = (_, at) =>
-    element(
-      "tr",
-      null,
-      element("th", { scope: "row" }, at),
+    tableRow(
+      at,
       columns.map((values, column) => cell(values[at], sizes[column])),
     );
   const more = extra.map(([name, number]) => `, ${name} ${signedNumber(number, 3)}`).join("");
@@ -334,23 +320,22 @@ function allTerms(left, right, products, extra, value) {
   const sums = `Sum of the products: ${signedNumber(extra.length ? total : value, 3)}${more}`;
   return () => [
     element(
-      "table",
-      { class: "terms" },
+      "table.terms",
       tableHead([null, left.name, right.name, "product"]),
-      element("tbody", null, Array.from(products, line)),
+      element("tbody", Array.from(products, line)),
     ),
-    element("p", { class: "small" }, sums),
+    element("p.small", sums),
   ];
 }
 
 // The table is made when it is opened, and stays open from cell to cell.
 /** @param {Set<string>} opened @param {number} count @param {() => Child} make */
 function termsBox(opened, count, make) {
-  const table = element("div", { class: "all-terms" });
+  const table = element("div.all-terms");
   const box = element(
-    "details",
-    { class: "terms-of-sum", open: opened.has("terms") },
-    element("summary", null, `All ${count} terms`),
+    "details.terms-of-sum",
+    { open: opened.has("terms") },
+    element("summary", `All ${count} terms`),
     table,
   );
   if (box.open) replace(table, make());

@@ -34,7 +34,7 @@ export function matrixTable(shown) {
     ...columns.map((column) => (column === null ? "" : shown.columnNames[column])),
   ]);
   const caption = `${shown.name}, ${matrix.rows} rows, ${matrix.columns} columns`;
-  table.append(element("caption", { class: "only-read" }, caption), head, body);
+  table.append(element("caption.only-read", caption), head, body);
   table.addEventListener("click", (event) => {
     const cell = cellUnder(event);
     if (cell) shown.pick(Number(cell.dataset.row), Number(cell.dataset.column));
@@ -73,23 +73,21 @@ export function matrixPicture({ name, matrix, shaded, rowNames, pick }) {
   });
   const names = rowNames.length <= 24 ? rowNames : [];
   return element(
-    "div",
-    { class: "matrix-picture" },
+    "div.matrix-picture",
     element(
-      "ol",
-      { class: "strip-names", "aria-hidden": "true" },
-      names.map((one) => element("li", null, one)),
+      "ol.strip-names",
+      { "aria-hidden": "true" },
+      names.map((one) => element("li", one)),
     ),
     element(
-      "div",
+      "div.strip-frame",
       {
-        class: "strip-frame",
         "data-stage": name,
         "data-rows": matrix.rows,
         "data-columns": matrix.columns,
       },
       canvas,
-      element("div", { class: "bands", "aria-hidden": "true" }),
+      element("div.bands", { "aria-hidden": "true" }),
     ),
   );
 }
@@ -120,17 +118,15 @@ function elided(size, most, [first, last], chosen) {
 /** @param {ShownMatrix} shown @param {number | null} row @param {(number | null)[]} columns */
 function rowElement(shown, row, columns) {
   /** @param {string} text @param {Fields} [more] */
-  const gap = (text, more) => element("td", { class: "gap", ...more }, text);
+  const gap = (text, more) => element("td.gap", { ...more }, text);
   if (row === null)
     return element(
-      "tr",
-      { class: "gap" },
-      element("th", null, "⋮"),
+      "tr.gap",
+      element("th", "⋮"),
       columns.map(() => gap("⋮")),
     );
   return element(
     "tr",
-    null,
     element("th", { scope: "row" }, shown.rowNames[row]),
     columns.map((column) =>
       column === null ? gap("…", { "data-gap-row": row }) : cellElement(shown, row, column),
@@ -180,8 +176,7 @@ function fillRows(body, shown, columns, top) {
   const first = Math.max(0, Math.min(size - VISIBLE_ROWS, Math.floor(top / ROW_PIXELS) - 4));
   const last = Math.min(size, first + VISIBLE_ROWS + 8);
   /** @param {number} rows */
-  const space = (rows) =>
-    element("tr", { class: "space", style: { height: `${rows * ROW_PIXELS}px` } });
+  const space = (rows) => element("tr.space", { style: { height: `${rows * ROW_PIXELS}px` } });
   const rows = range(last - first).map((at) => rowElement(shown, first + at, columns));
   replace(body, first > 0 && space(first), rows, last < size && space(size - last));
 }

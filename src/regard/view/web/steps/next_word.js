@@ -104,15 +104,14 @@ export function nextWordPanel(next, row, column, go) {
   const candidates = candidatesAt(next, row);
   const most = Math.max(...candidates.map(({ probability }) => probability));
   return [
-    element("p", { class: "small quiet" }, "The French so far; choose after which token:"),
+    element("p.small.quiet", "The French so far; choose after which token:"),
     element(
-      "div",
-      { class: "choice so-far", role: "group", "aria-label": "Position in the French" },
+      "div.choice.so-far",
+      { role: "group", "aria-label": "Position in the French" },
       names.map((name, at) =>
         element(
           "button",
           {
-            type: "button",
             class: at > row ? "later" : null,
             "aria-pressed": String(at === row),
             on: { click: () => go(at, 0) },
@@ -122,40 +121,35 @@ export function nextWordPanel(next, row, column, go) {
       ),
     ),
     element(
-      "ol",
-      { class: "likely", "aria-label": "The likeliest next tokens" },
+      "ol.likely",
+      { "aria-label": "The likeliest next tokens" },
       candidates.map((one, at) =>
         element(
           "li",
-          null,
           element(
             "button",
             {
-              type: "button",
               "aria-pressed": String(at === column),
               class: one.chosen ? "taken" : null,
               title: one.chosen ? "The translation went on with it" : null,
               on: { click: () => go(row, at) },
             },
-            element("span", { class: "serif" }, one.name),
+            element("span.serif", one.name),
             element(
-              "span",
-              { class: "track" },
-              element("span", {
-                class: "length",
+              "span.track",
+              element("span.length", {
                 "data-bar": `next ${one.id}`,
                 style: { left: "0%", width: `${((100 * one.probability) / most).toFixed(2)}%` },
               }),
             ),
-            element("span", { class: "likely-share" }, shareText(one.probability)),
-            element("span", { class: "quiet small logit" }, withMinus(one.logit.toFixed(2))),
+            element("span.likely-share", shareText(one.probability)),
+            element("span.quiet.small.logit", withMinus(one.logit.toFixed(2))),
           ),
         ),
       ),
     ),
     element(
-      "p",
-      { class: "small quiet" },
+      "p.small.quiet",
       "The outlined token is the one that the translation went on with; the grey number is its " +
         "logit. A search over several translations chooses, so it need not be the likeliest here.",
     ),

@@ -31,7 +31,7 @@ export function currentTemperature(state) {
 /** @param {StepsView} view */
 export function drawTitleEarly({ state, source, origin }) {
   if (document.documentElement.dataset.python !== "asks" || origin.firstChild) return;
-  if (source.live && !state.get("from")) replace(origin, element("h1", null, titleField(state)));
+  if (source.live && !state.get("from")) replace(origin, element("h1", titleField(state)));
 }
 
 /** @param {StepsView} view */
@@ -50,7 +50,7 @@ export function drawOrigin({ state, source, origin, inputs }) {
     const name = value === "document" ? DOCUMENTS[0][0] : value;
     state.set({ from: name || null, stage: null, cell: null, ...AS_GIVEN }, true);
   };
-  const complaint = element("p", { class: "problem", role: "alert" });
+  const complaint = element("p.problem", { role: "alert" });
   /** @param {string} sentence */
   const complain = (sentence) => {
     complaint.textContent = sentence;
@@ -60,13 +60,9 @@ export function drawOrigin({ state, source, origin, inputs }) {
     source.live &&
       choice("Where the numbers come from", origins, isDocument ? "document" : from, go),
     source.live && isDocument && choice("The document", DOCUMENTS, from, go),
-    element(
-      "h1",
-      null,
-      source.live && !from ? titleField(state) : originTitle(state, source, inputs),
-    ),
+    element("h1", source.live && !from ? titleField(state) : originTitle(state, source, inputs)),
     own && ownControls(state, complain),
-    from && inputs.about && element("p", { class: "quiet" }, inputs.about),
+    from && inputs.about && element("p.quiet", inputs.about),
     complaint,
   );
 }
@@ -74,8 +70,7 @@ export function drawOrigin({ state, source, origin, inputs }) {
 // The sentence as the title, to be typed over; Enter takes it.
 /** @param {State} state */
 function titleField(state) {
-  const field = element("input", {
-    class: "title-field",
+  const field = element("input.title-field", {
     value: state.get("sentence", FIRST_SENTENCE),
     spellcheck: "false",
     autocomplete: "off",
@@ -122,11 +117,7 @@ export function drawSwitches(view) {
   ];
   const reset =
     switchValues(state).some(Boolean) &&
-    element(
-      "button",
-      { type: "button", class: "link", on: { click: () => state.set(AS_GIVEN) } },
-      "as it was",
-    );
+    element("button.link", { on: { click: () => state.set(AS_GIVEN) } }, "as it was");
   // Whoever drags the slider goes on dragging it.
   if (!isSliding) replace(switches, element("span"), temperature(view), element("span"));
   const [first, last] = [switches.firstElementChild, switches.lastElementChild];
@@ -164,7 +155,7 @@ function box(text, checked, change, can = true, title = null) {
 function temperature(view) {
   const { state } = view;
   const now = currentTemperature(state);
-  const out = element("output", null, now.toFixed(2));
+  const out = element("output", now.toFixed(2));
   /** @param {number} heat */
   const keep = (heat) => state.set({ heat: Math.abs(heat - 1) < 0.01 ? null : heat.toFixed(2) });
   /** @param {FieldEvent} event */
@@ -332,8 +323,7 @@ function ownControls(state, complain) {
     ["zero", "Zero"],
   ];
   return element(
-    "div",
-    { class: "controls own" },
+    "div.controls.own",
     labelled("Words", element("input", words)),
     size("Features", features, (size) => shaped(own, size, width)),
     size("Width of the head", width, (size) => shaped(own, features, size)),

@@ -25,7 +25,7 @@ const RESIDUALS = [
 /** @param {PathView} view @param {OpenStage} open */
 export function drawOverview(view, open) {
   const { path, map, thumbs } = view;
-  const wires = svgElement("svg", { class: "wires", "aria-hidden": "true" });
+  const wires = svgElement("svg.wires", { "aria-hidden": "true" });
   const own = path.layer.part === "encoder" ? "encoder" : "decoder";
   const lanes = Object.keys(SIDES).flatMap((side) => [
     sideLane(view, side, own, open),
@@ -58,10 +58,8 @@ function sideLane(view, side, own, open) {
   };
   const chips = Array.from({ length: layer.layers }, (_, at) =>
     element(
-      "button",
+      "button.layer-chip",
       {
-        type: "button",
-        class: "layer-chip",
         "aria-pressed": String(isOwn && at === layer.layer),
         "aria-label": `Layer ${at} of the ${side}`,
         disabled: !view.source.live && !(isOwn && at === layer.layer),
@@ -80,18 +78,17 @@ function sideLane(view, side, own, open) {
   return element(
     "section",
     { class: `lane of-side${isOwn ? " own" : ""}`, "data-side": side, "aria-label": `The ${side}` },
-    element("h2", null, `${SIDES[side]} `, element("span", { class: "quiet" }, side)),
+    element("h2", `${SIDES[side]} `, element("span.quiet", side)),
     element(
-      "ol",
-      { class: "stage-cards" },
-      element("li", null, card("tokens")),
-      element("li", { class: "stacked" }, ["embedding", "position"].map(card)),
-      element("li", null, card("start")),
+      "ol.stage-cards",
+      element("li", card("tokens")),
+      element("li.stacked", ["embedding", "position"].map(card)),
+      element("li", card("start")),
       element(
-        "li",
-        { class: "all-layers", "data-card": `layers-${side}` },
-        element("span", { class: "small quiet" }, `${layer.layers} layers`),
-        element("div", { class: "chips" }, chips),
+        "li.all-layers",
+        { "data-card": `layers-${side}` },
+        element("span.small.quiet", `${layer.layers} layers`),
+        element("div.chips", chips),
       ),
       side === "encoder"
         ? element(
@@ -99,7 +96,7 @@ function sideLane(view, side, own, open) {
             { "data-card": "memory-side" },
             plainCard("memory", view.source.live && toLast),
           )
-        : element("li", null, nextCard(view, open)),
+        : element("li", nextCard(view, open)),
     ),
   );
 }
@@ -114,38 +111,30 @@ function layerLane(view, open) {
   const card = (name) =>
     stageCard(view, name, (event) => open({ stage: name }, event.currentTarget));
   /** @param {string} name */
-  const item = (name) => element("li", null, card(name));
+  const item = (name) => element("li", card(name));
   const first = names.filter((name) => ATTENTION_INPUTS.includes(name));
   const rest = names.filter((name) => ATTENTION_OUTPUTS.includes(name));
   const feedForward = names.filter((name) => FEED_FORWARD_CARDS.includes(name));
   return element(
-    "section",
-    { class: "lane unfolded", "aria-label": `Layer ${layer} of the ${part}, unfolded` },
+    "section.lane.unfolded",
+    { "aria-label": `Layer ${layer} of the ${part}, unfolded` },
     element(
-      "div",
-      { class: "lane-head" },
+      "div.lane-head",
       element(
         "h2",
-        null,
         `Layer ${layer} `,
-        element("span", { class: "quiet" }, `of the ${part === "encoder" ? part : "decoder"}`),
+        element("span.quiet", `of the ${part === "encoder" ? part : "decoder"}`),
       ),
       attentionChoice(view, open),
     ),
     element(
-      "ol",
-      { class: "stage-cards" },
+      "ol.stage-cards",
       item("input"),
-      element("li", { class: "stacked" }, first.map(card)),
-      element("li", { class: "head-box" }, headStages(view, card, open)),
+      element("li.stacked", first.map(card)),
+      element("li.head-box", headStages(view, card, open)),
       rest.map(item),
     ),
-    element(
-      "ol",
-      { class: "stage-cards second" },
-      feedForward.map(item),
-      element("li", null, afterLayer(view, open)),
-    ),
+    element("ol.stage-cards.second", feedForward.map(item), element("li", afterLayer(view, open))),
   );
 }
 
@@ -154,10 +143,8 @@ function headStages({ path, source }, card, open) {
   const own = path.steps.inputs.head;
   const chips = Array.from({ length: path.layer.heads }, (_, at) =>
     element(
-      "button",
+      "button.layer-chip",
       {
-        type: "button",
-        class: "layer-chip",
         "aria-pressed": String(at === own),
         "aria-label": `Head ${at}`,
         disabled: !source.live && at !== own,
@@ -168,17 +155,11 @@ function headStages({ path, source }, card, open) {
   );
   const names = HEAD_STAGES.filter((name) => path.names.includes(name) && !TRIO.includes(name));
   return [
+    element("div.chips.head-chips", element("span.small.quiet", "head"), chips),
     element(
-      "div",
-      { class: "chips head-chips" },
-      element("span", { class: "small quiet" }, "head"),
-      chips,
-    ),
-    element(
-      "ol",
-      { class: "stage-cards" },
-      element("li", { class: "stacked" }, TRIO.map(card)),
-      names.map((name) => element("li", null, card(name))),
+      "ol.stage-cards",
+      element("li.stacked", TRIO.map(card)),
+      names.map((name) => element("li", card(name))),
     ),
   ];
 }
@@ -216,7 +197,7 @@ function otherTokens({ path, next, now }, side) {
 /** @param {PathView} view @param {OpenStage} open */
 function attentionChoice({ path, source }, open) {
   const { part } = path.layer;
-  if (part === "encoder") return element("span", { class: "quiet" }, "self-attention");
+  if (part === "encoder") return element("span.quiet", "self-attention");
   /** @type {[string, string][]} */
   const parts = [
     ["decoder", "self-attention"],
@@ -321,18 +302,17 @@ export function drawCrumbs(view, open) {
     path && stage && crumb(stageTitle(path.layer, stage), cellName(view) ? toStage(state) : null),
     path && stage && cellName(view) && crumb(cellName(view), null),
   ].filter(Boolean);
-  const about = inputs.about && element("span", { class: "quiet small role" }, inputs.about);
+  const about = inputs.about && element("span.quiet.small.role", inputs.about);
   const back = element(
-    "button",
-    { type: "button", class: "link quiet small", on: { click: () => state.go("read") } },
+    "button.link.quiet.small",
+    { on: { click: () => state.go("read") } },
     "← all heads",
   );
   return replace(
     crumbs,
     element(
       "ol",
-      null,
-      parts.map((one) => element("li", null, one)),
+      parts.map((one) => element("li", one)),
     ),
     about,
     back,
@@ -347,7 +327,7 @@ const toStage = (state) => () => state.set({ cell: null }, true);
 /** @param {string} text @param {(() => void) | null} click */
 function crumb(text, click) {
   if (!click) return element("span", { "aria-current": "location" }, text);
-  return element("button", { type: "button", class: "link", on: { click } }, text);
+  return element("button.link", { on: { click } }, text);
 }
 
 /**
@@ -362,8 +342,7 @@ function picker(name, values, chosen, open) {
     open({ [name]: name === "part" ? event.target.value : Number(event.target.value) });
   return element(
     "label",
-    null,
-    name === "part" ? element("span", { class: "only-read" }, name) : `${name} `,
+    name === "part" ? element("span.only-read", name) : `${name} `,
     element(
       "select",
       { on: { change } },

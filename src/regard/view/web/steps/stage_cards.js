@@ -1,6 +1,6 @@
 // Cards of the overview: a stage with its numbers as colours, a way to elsewhere, the next word.
 
-import { element, replace, tableHead } from "../lib/dom.js";
+import { element, replace, tableHead, tableRow } from "../lib/dom.js";
 import { largestSize, strips } from "../lib/draw.js";
 import { passStrips } from "./morph.js";
 import { candidatesAt, shareText } from "./next_word.js";
@@ -9,15 +9,13 @@ import { madeFromStages, pathFormula, stageTitle } from "./words.js";
 /** @param {string} title @param {Go | false} click @param {string | boolean | null} [about] */
 export function plainCard(title, click, about = null) {
   return element(
-    "button",
+    "button.stage-card.plain",
     {
-      type: "button",
-      class: "stage-card plain",
       disabled: !click,
       on: click ? { click } : {},
     },
-    element("span", { class: "stage-name" }, title),
-    about && element("span", { class: "card-words quiet" }, about),
+    element("span.stage-name", title),
+    about && element("span.card-words.quiet", about),
   );
 }
 
@@ -33,10 +31,8 @@ export function stageCard(view, name, click) {
     }
   };
   return element(
-    "button",
+    "button.stage-card",
     {
-      type: "button",
-      class: "stage-card",
       "data-card": name,
       "aria-current": name === stage ? "step" : null,
       on: {
@@ -59,7 +55,7 @@ function cardPicture(view, name) {
   const size = isTokens ? `${matrix.rows} tokens` : `${matrix.rows} × ${matrix.columns}`;
   return [
     isTokens ? cardWords(view.path.layer) : thumbnail(view.thumbs, name, matrix),
-    element("span", { class: "stage-size" }, size),
+    element("span.stage-size", size),
   ];
 }
 
@@ -72,30 +68,21 @@ export function stagesTable({ path }) {
       rows,
       path.names.map((name) => {
         const { rows, columns } = path.matrix(name);
-        return element(
-          "tr",
-          null,
-          element("th", { scope: "row" }, stageTitle(path.layer, name)),
-          element("td", null, `${rows} × ${columns}`),
-          element("td", null, pathFormula(path, name)),
-        );
+        const cells = [`${rows} × ${columns}`, pathFormula(path, name)];
+        return tableRow(stageTitle(path.layer, name), cells);
       }),
     );
   return element(
-    "details",
-    { class: "stages-table small", on: { toggle: fill } },
-    element("summary", null, "As a table"),
-    element("table", null, tableHead(["stage", "size", "how it is made"]), rows),
+    "details.stages-table.small",
+    { on: { toggle: fill } },
+    element("summary", "As a table"),
+    element("table", tableHead(["stage", "size", "how it is made"]), rows),
   );
 }
 
 /** @param {LayerData} layer */
 function cardWords(layer) {
-  return element(
-    "span",
-    { class: "card-words serif", "aria-hidden": "true" },
-    layer.tokens.join(" "),
-  );
+  return element("span.card-words.serif", { "aria-hidden": "true" }, layer.tokens.join(" "));
 }
 
 // A stage's numbers as colours; what it was when it was drawn last is where a passage starts.
@@ -138,31 +125,28 @@ export function nextCard(view, open) {
   return element(
     "button",
     {
-      type: "button",
       class: `stage-card${bars.length ? " wide" : " plain"}`,
       "data-card": "next_word",
       "aria-current": view.stage === "next_word" ? "step" : null,
       on: { click: go },
     },
-    element("span", { class: "stage-name" }, "next word"),
+    element("span.stage-name", "next word"),
     bars.length > 0 &&
       element(
-        "span",
-        { class: "card-bars", "aria-hidden": "true" },
+        "span.card-bars",
+        { "aria-hidden": "true" },
         bars.map(({ name, probability }) => [
-          element("span", { class: "serif" }, name),
+          element("span.serif", name),
           element(
-            "span",
-            { class: "track" },
-            element("span", {
-              class: "length",
+            "span.track",
+            element("span.length", {
               style: { left: "0%", width: `${(100 * probability) / most}%` },
             }),
           ),
-          element("span", { class: "small" }, shareText(probability)),
+          element("span.small", shareText(probability)),
         ]),
       ),
-    element("span", { class: "stage-size" }, bars.length ? "softmax of logits" : "probabilities"),
+    element("span.stage-size", bars.length ? "softmax of logits" : "probabilities"),
   );
 }
 

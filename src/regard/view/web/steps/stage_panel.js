@@ -2,7 +2,7 @@
 // with what it is made from, where it is part of the whole path.
 
 import { requiredParameter } from "./layer_path.js";
-import { asWord, element, prose, replace, tableHead } from "../lib/dom.js";
+import { asWord, element, prose, replace, tableHead, tableRow } from "../lib/dom.js";
 import { largestSize } from "../lib/draw.js";
 import { BETWEEN_WORDS } from "./attend.js";
 import { markCells, cellMark, OF_KEYS } from "./cell.js";
@@ -39,20 +39,17 @@ export function stageSection(view, name) {
   const changed = view.isChanged && differs(view, name);
   const formula = `${["x", "memory"].includes(name) ? "" : "= "}${stageFormula(now, name)}`;
   return element(
-    "section",
-    { class: "stage", id: `stage-${name}` },
+    "section.stage",
+    { id: `stage-${name}` },
     element(
-      "div",
-      { class: "about-stage" },
-      element("h2", null, name),
-      element("p", { class: "formula" }, formula),
-      element("p", { class: "small quiet" }, stageMeaning(now, name)),
-      changed &&
-        element("p", { class: "small differs" }, before.stages[name] ? CHANGED : "a new step"),
+      "div.about-stage",
+      element("h2", name),
+      element("p.formula", formula),
+      element("p.small.quiet", stageMeaning(now, name)),
+      changed && element("p.small.differs", before.stages[name] ? CHANGED : "a new step"),
     ),
     element(
-      "div",
-      { class: "matrices" },
+      "div.matrices",
       parameters && matrixBox(view, `w_${name}`, parameters),
       matrixBox(view, name, now.stages[name], changed ? before.stages[name] : null),
     ),
@@ -64,27 +61,14 @@ export function stageSection(view, name) {
 export function openedStage(view, name, open) {
   const { path } = view;
   const head = [
-    element("h2", null, stageTitle(path.layer, name)),
-    element(
-      "p",
-      { class: "formula" },
-      `= ${name === "next_word" ? NEXT_FORMULA : pathFormula(path, name)}`,
-    ),
-    element(
-      "p",
-      { class: "small quiet" },
-      name === "next_word" ? NEXT_MEANING : pathMeaning(path, name),
-    ),
+    element("h2", stageTitle(path.layer, name)),
+    element("p.formula", `= ${name === "next_word" ? NEXT_FORMULA : pathFormula(path, name)}`),
+    element("p.small.quiet", name === "next_word" ? NEXT_MEANING : pathMeaning(path, name)),
   ];
   return element(
-    "section",
-    { class: "stage opened", id: `stage-${name}` },
-    element(
-      "div",
-      { class: "stage-head" },
-      element("div", null, head),
-      neighbours(view, name, open),
-    ),
+    "section.stage.opened",
+    { id: `stage-${name}` },
+    element("div.stage-head", element("div", head), neighbours(view, name, open)),
     name === "next_word" ? nextBody(view) : stageBody(view, name, open),
   );
 }
@@ -103,10 +87,9 @@ function stageBody(view, name, open) {
   const row = chosen && chosen.stage === name ? chosen.row : 0;
   return [
     made(view, name, open),
-    changed && element("p", { class: "small differs" }, was ? CHANGED : "a new step"),
+    changed && element("p.small.differs", was ? CHANGED : "a new step"),
     element(
-      "div",
-      { class: "matrices" },
+      "div.matrices",
       name === "tokens" ? tokenTable(view) : matrixBox(view, name, path.matrix(name), was),
     ),
     between &&
@@ -124,15 +107,12 @@ function made(view, name, open) {
   const names = madeFromStages(path, name);
   if (!names.length) return null;
   return element(
-    "div",
-    { class: "made-from" },
-    element("span", { class: "small quiet" }, "made from"),
+    "div.made-from",
+    element("span.small.quiet", "made from"),
     names.map((one) =>
       element(
-        "button",
+        "button.stage-card.small",
         {
-          type: "button",
-          class: "stage-card small",
           on: { click: (event) => open({ stage: one }, event.currentTarget) },
         },
         element("span", { class: `stage-name of-${one}` }, stageTitle(path.layer, one)),
@@ -147,15 +127,14 @@ function made(view, name, open) {
 function operandPicture(view, name) {
   const matrix = view.path.matrix(name);
   return element(
-    "span",
+    "span.strip-frame",
     {
-      class: "strip-frame",
       "data-stage": name,
       "data-rows": matrix.rows,
       "data-columns": matrix.columns,
     },
     thumbnail(null, name, matrix),
-    element("span", { class: "bands", "aria-hidden": "true" }),
+    element("span.bands", { "aria-hidden": "true" }),
   );
 }
 
@@ -163,7 +142,7 @@ function operandPicture(view, name) {
 /** @param {PathView} view @param {string} name */
 function parameterBoxes(view, name) {
   const names = view.path.parameters(name).filter((one) => view.path.parameter(one));
-  const boxes = element("div", { class: "matrices" });
+  const boxes = element("div.matrices");
   const fill = () => {
     replace(
       boxes,
@@ -173,9 +152,8 @@ function parameterBoxes(view, name) {
   };
   const key = `parameters ${name}`;
   const details = element(
-    "details",
+    "details.parameters",
     {
-      class: "parameters",
       on: {
         toggle: () => {
           if (details.open) view.wide.add(key);
@@ -184,7 +162,7 @@ function parameterBoxes(view, name) {
         },
       },
     },
-    element("summary", null, `Learnt: ${names.join(", ")}`),
+    element("summary", `Learnt: ${names.join(", ")}`),
     boxes,
   );
   if (view.wide.has(key)) {
@@ -202,13 +180,12 @@ function neighbours(view, name, open) {
   const button = (one, before, after) =>
     one &&
     element(
-      "button",
-      { type: "button", class: "button", on: { click: () => open({ stage: one }) } },
+      "button.button",
+      { on: { click: () => open({ stage: one }) } },
       `${before}${stageTitle(view.path.layer, one)}${after}`,
     );
   return element(
-    "div",
-    { class: "neighbours" },
+    "div.neighbours",
     button(names[at - 1], "← ", ""),
     button(names[at + 1], "", " →"),
   );
@@ -217,7 +194,7 @@ function neighbours(view, name, open) {
 /** @param {StepsView} view */
 function nextBody(view) {
   const { next, state, chosen } = view;
-  if (!next) return element("p", { class: "quiet" }, "…");
+  if (!next) return element("p.quiet", "…");
   /** @param {number} row @param {number} column */
   const go = (row, column) => state.set({ cell: `next_word.${row}.${column}` });
   return nextWordPanel(next, chosen ? chosen.row : 0, chosen ? chosen.column : 0, go);
@@ -229,28 +206,18 @@ function tokenTable({ path, state, chosen }) {
   /** @param {number} row */
   const pick = (row) => () => state.set({ cell: `tokens.${row}.0` });
   return element(
-    "table",
-    { class: "token-table" },
+    "table.token-table",
     tableHead(["position", "token", "word", "id"]),
     element(
       "tbody",
-      null,
       layer.tokens.map((token, row) =>
         element(
           "tr",
           { class: chosen && chosen.row === row ? "chosen" : null, on: { click: pick(row) } },
-          element("td", null, row),
-          element("td", { class: "serif" }, token),
-          element("td", { class: "serif quiet" }, layer.words[layer.word_of_token[row]]),
-          element(
-            "td",
-            null,
-            element(
-              "button",
-              { type: "button", class: "link", on: { click: pick(row) } },
-              layer.ids[row],
-            ),
-          ),
+          element("td", row),
+          element("td.serif", token),
+          element("td.serif.quiet", layer.words[layer.word_of_token[row]]),
+          element("td", element("button.link", { on: { click: pick(row) } }, layer.ids[row])),
         ),
       ),
     ),
@@ -282,7 +249,7 @@ function matrixBox(view, name, matrix, before = null) {
     const problem = view.origin.querySelector(".problem");
     if (problem) problem.textContent = sentence;
   };
-  const box = element("div", { class: "one" });
+  const box = element("div.one");
   const rowNames = rowLabels(view, name, matrix);
   const shaded = name === "weights";
   /** @param {number} row @param {number} column */
@@ -296,10 +263,8 @@ function matrixBox(view, name, matrix, before = null) {
   };
   const more = () =>
     element(
-      "button",
+      "button.link",
       {
-        type: "button",
-        class: "link",
         "aria-expanded": String(view.wide.has(name)),
         on: { click: widen },
       },
@@ -309,9 +274,8 @@ function matrixBox(view, name, matrix, before = null) {
     replace(
       box,
       element(
-        "p",
-        { class: "size small" },
-        element("b", null, name),
+        "p.size.small",
+        element("b", name),
         ` ${matrix.rows} × ${matrix.columns}`,
         isLarge(matrix) && !editable && more(),
       ),
@@ -389,41 +353,20 @@ function rowBars(view, row, pick) {
   const most = largestSize([...scoreRows(now), ...(isChanged ? scoreRows(before) : [])]) || 1;
   /** @param {number} at */
   const line = (at) =>
-    element(
-      "tr",
-      { class: chosen && chosen.row === row && chosen.column === at ? "chosen" : null },
-      element("th", { scope: "row" }, keys[at]),
+    tableRow(
+      keys[at],
       names.map((name) =>
-        element(
-          "td",
-          null,
-          valueBar({ view, name, row, at, most: name === "weights" ? 1 : most, pick }),
-        ),
+        valueBar({ view, name, row, at, most: name === "weights" ? 1 : most, pick }),
       ),
+      chosen && chosen.row === row && chosen.column === at ? "chosen" : null,
     );
   return element(
-    "div",
-    { class: "row-bars" },
-    element("h3", null, prose(`The row of ${asWord(labels(now.queries)[row])}`)),
-    element(
-      "table",
-      null,
-      element(
-        "thead",
-        null,
-        element(
-          "tr",
-          null,
-          element("td"),
-          names.map((name) => element("th", { scope: "col" }, name)),
-        ),
-      ),
-      element("tbody", null, shown.map(line)),
-    ),
+    "div.row-bars",
+    element("h3", prose(`The row of ${asWord(labels(now.queries)[row])}`)),
+    element("table", tableHead([null, ...names]), element("tbody", shown.map(line))),
     shown.length < keys.length &&
       element(
-        "p",
-        { class: "small quiet" },
+        "p.small.quiet",
         `The ${shown.length} keys with the largest weights, of ${keys.length}.`,
       ),
   );
@@ -466,21 +409,19 @@ function valueBar({ view, name, row, at, most, pick }) {
   return element(
     "button",
     {
-      type: "button",
       class: `bar-cell${isShare ? " of-weights" : ""}`,
       title,
       on: { click: () => pick(name, at) },
     },
     element(
-      "span",
-      { class: "track" },
-      was !== null && element("span", { class: "ghost", style: span(was) }),
+      "span.track",
+      was !== null && element("span.ghost", { style: span(was) }),
       element("span", {
         class: `length${value < 0 ? " under" : ""}`,
         "data-bar": `${name} ${row} ${at}`,
         style: span(value),
       }),
     ),
-    element("span", { class: "number" }, shortNumber(value)),
+    element("span.number", shortNumber(value)),
   );
 }

@@ -63,7 +63,7 @@ function createStepsView(root, state, source) {
   const part = (tag, name) => element(tag, { class: name });
   const statement = part("p", "statement");
   const changed = part("p", "changed-statement");
-  const crumbs = element("nav", { class: "crumbs", "aria-label": "Where you are" });
+  const crumbs = element("nav.crumbs", { "aria-label": "Where you are" });
   const map = part("div", "path-map");
   /** @type {StepsStart} */
   const start = {
@@ -91,22 +91,21 @@ function createStepsView(root, state, source) {
     heatTimer: 0,
     origin: part("div", "origin"),
     switches: part("div", "controls switches"),
-    saying: element("div", { class: "saying" }, statement, changed),
+    saying: element("div.saying", statement, changed),
     statement,
     changed,
-    where: element("div", { class: "where" }, crumbs, map),
+    where: element("div.where", crumbs, map),
     crumbs,
     map,
     flow: part("div", "flow"),
     claims: part("div", "claims-box"),
-    why: element("section", {
-      class: "why",
+    why: element("section.why", {
       "aria-label": "How a number was made",
       "aria-live": "polite",
     }),
   };
   const { origin, saying, switches, where, flow, claims, why } = start;
-  const level = element("div", { class: "level" }, flow, claims, why);
+  const level = element("div.level", flow, claims, why);
   root.append(origin, saying, switches, where, level);
   // The computation is there before anything is drawn.
   return /** @type {StepsView} */ (start);
@@ -154,8 +153,8 @@ async function compute(view, changed) {
 function wayBack(state) {
   const usual = { from: null, part: null, layer: null, head: null, stage: null, cell: null };
   return element(
-    "button",
-    { type: "button", class: "button", on: { click: () => state.set(usual, true) } },
+    "button.button",
+    { on: { click: () => state.set(usual, true) } },
     "Show the first head instead",
   );
 }
@@ -335,11 +334,11 @@ function stageLinks(names, flow) {
   /** @param {string} name */
   const go = (name) => () => goTo(flow.querySelector(`#stage-${name}`));
   return element(
-    "nav",
-    { class: "path", "aria-label": "The steps" },
+    "nav.path",
+    { "aria-label": "The steps" },
     names.map((name, at) => [
       at > 0 && (SIDE_BY_SIDE.includes(name) ? ", " : " → "),
-      element("button", { type: "button", on: { click: go(name) } }, name),
+      element("button", { on: { click: go(name) } }, name),
     ]),
   );
 }

@@ -1,7 +1,7 @@
 // The steps in words: how a stage is made, what a row means, what a switch changed, what a document
 // claims.
 
-import { asWord, element, percent, prose } from "../lib/dom.js";
+import { asWord, element, percent, prose, tableHead, tableRow } from "../lib/dom.js";
 import { largest } from "../read/weights.js";
 import { rowEntropy } from "./attend.js";
 import { labels } from "./why.js";
@@ -110,34 +110,22 @@ export function claimsTable(example) {
   /** @param {number[] | string} value */
   const text = (value) =>
     Array.isArray(value) ? value.map((one) => Number(one.toPrecision(4))).join("  ") : value;
-  const heading = ["", "the document", "computed", ""].map((name) =>
-    element("th", { scope: "col" }, name),
-  );
-  const rows = example.claims.map((claim) =>
-    element(
-      "tr",
-      { class: claim.agrees ? null : "differs" },
-      element("th", { scope: "row" }, claim.about),
-      element("td", null, text(claim.document)),
-      element("td", null, text(claim.true)),
-      element("td", { class: "because" }, claim.agrees ? "agrees" : claim.because),
+  const rows = example.claims.map(({ agrees, about, because, document, true: right }) =>
+    tableRow(
+      about,
+      [text(document), text(right), element("td.because", agrees ? "agrees" : because)],
+      agrees ? null : "differs",
     ),
   );
   return element(
-    "section",
-    { class: "claims", "aria-label": "What the document says" },
-    element("h2", null, "What the document says, and what is true"),
+    "section.claims",
+    { "aria-label": "What the document says" },
+    element("h2", "What the document says, and what is true"),
     element(
-      "div",
-      { class: "wide" },
-      element(
-        "table",
-        null,
-        element("thead", null, element("tr", null, heading)),
-        element("tbody", null, rows),
-      ),
+      "div.wide",
+      element("table", tableHead(["", "the document", "computed", ""]), element("tbody", rows)),
     ),
-    example.remarks.map((remark) => element("p", { class: "small quiet" }, prose(remark))),
+    example.remarks.map((remark) => element("p.small.quiet", prose(remark))),
   );
 }
 

@@ -1,7 +1,7 @@
 // One head: what it does, how that varies, how far it looks, and documents where it does so most
 // and least.
 
-import { element, svgElement, tableHead } from "../lib/dom.js";
+import { element, svgElement, tableHead, tableRow } from "../lib/dom.js";
 
 /**
  * @param {SurveyReport} report
@@ -10,10 +10,10 @@ import { element, svgElement, tableHead } from "../lib/dom.js";
  */
 export function showHead(report, head, choose) {
   return element(
-    "article",
-    { class: "survey-head", "aria-label": headName(head) },
-    element("h2", null, headName(head).replace(/^l/, "L")),
-    element("p", { class: "statement" }, roleSentence(report, head)),
+    "article.survey-head",
+    { "aria-label": headName(head) },
+    element("h2", headName(head).replace(/^l/, "L")),
+    element("p.statement", roleSentence(report, head)),
     measuresTable(report, head),
     bars(
       "How far it looks",
@@ -56,29 +56,21 @@ function roleSentence(report, head) {
 function measuresTable(report, head) {
   const titles = ["", "mean", "deviation", "even", "over documents"];
   const rows = Object.entries(head.measures).map(([name, one]) =>
-    element(
-      "tr",
-      null,
-      element("th", { scope: "row" }, report.measures[name].name),
-      one.documents
-        ? [one.mean, one.deviation, one.baseline].map((value) =>
-            element("td", null, shown(name, value)),
-          )
-        : element("td", { colspan: 3 }, "none"),
+    tableRow(report.measures[name].name, [
+      ...(one.documents
+        ? [one.mean, one.deviation, one.baseline].map((value) => shown(name, value))
+        : [element("td", { colspan: 3 }, "none")]),
       element(
-        "td",
-        { class: "survey-spread" },
+        "td.survey-spread",
         one.documents ? spread(one, report.measures[name].largest, name) : "",
       ),
-    ),
+    ]),
   );
   return element(
-    "div",
-    { class: "wide" },
-    element("table", { class: "numbers" }, tableHead(titles), element("tbody", null, rows)),
+    "div.wide",
+    element("table.numbers", tableHead(titles), element("tbody", rows)),
     element(
-      "p",
-      { class: "quiet small" },
+      "p.quiet.small",
       "Over documents: the line reaches from the 5 % to the 95 % quantile, its thick part holds " +
         "the middle half, the stroke is the median.",
     ),
@@ -105,11 +97,11 @@ function spread(one, largest, name) {
       role: "img",
       "aria-label": `quantiles ${label}`,
     },
-    svgElement("title", null, label),
+    svgElement("title", label),
     line(0, 100, "range"),
     line(at("0.05"), at("0.95"), "thin"),
     line(at("0.25"), at("0.75"), "thick"),
-    svgElement("line", { x1: at("0.5"), x2: at("0.5"), y1: 0, y2: 10, class: "middle" }),
+    svgElement("line.middle", { x1: at("0.5"), x2: at("0.5"), y1: 0, y2: 10 }),
   );
 }
 
@@ -132,24 +124,19 @@ function bars(title, saying, rows) {
   const largest = Math.max(...rows.map((row) => row.value), 0.05);
   return element(
     "section",
-    null,
-    element("h3", null, title),
-    element("p", { class: "quiet small" }, saying),
+    element("h3", title),
+    element("p.quiet.small", saying),
     element(
-      "table",
-      { class: "survey-bars" },
+      "table.survey-bars",
       element(
         "tbody",
-        null,
         rows.map(({ name, value, text }) =>
           element(
             "tr",
-            null,
             element("th", { scope: "row" }, name),
-            element("td", null, text),
+            element("td", text),
             element(
-              "td",
-              { class: "survey-bar" },
+              "td.survey-bar",
               element("span", { style: { width: `${(100 * value) / largest}%` } }),
             ),
           ),
@@ -163,20 +150,13 @@ function bars(title, saying, rows) {
 function closest(head, choose) {
   return element(
     "section",
-    null,
-    element("h3", null, "Looks most like"),
+    element("h3", "Looks most like"),
     element(
-      "ul",
-      { class: "survey-ranked" },
+      "ul.survey-ranked",
       head.alike.map((one) =>
         element(
           "li",
-          null,
-          element(
-            "button",
-            { type: "button", class: "link", on: { click: () => choose(one) } },
-            headName(one),
-          ),
+          element("button.link", { on: { click: () => choose(one) } }, headName(one)),
           ` cosine ${one.cosine.toFixed(3)}`,
         ),
       ),
@@ -190,19 +170,15 @@ function examples(head, kind, title) {
   const unit = measure === ENTROPY ? " nats" : "";
   return element(
     "section",
-    null,
-    element("h3", null, title),
+    element("h3", title),
     element(
-      "ul",
-      { class: "survey-examples" },
+      "ul.survey-examples",
       head.examples[kind].map((one) =>
         element(
           "li",
-          null,
-          element("p", { class: "serif" }, one.text),
+          element("p.serif", one.text),
           element(
-            "p",
-            { class: "quiet small" },
+            "p.quiet.small",
             `${shown(measure || "", one.value)}${unit} · ${one.source}, ${one.entry}`,
           ),
         ),

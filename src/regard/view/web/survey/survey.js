@@ -56,11 +56,9 @@ function drawSurvey() {
     pageElement("view"),
     heading(),
     element(
-      "div",
-      { class: "survey" },
+      "div.survey",
       element(
         "div",
-        null,
         measureChoice(now),
         parts.map((part) => grid(part, now)),
         rankedList(now),
@@ -89,22 +87,16 @@ function heading() {
       `which gave ${number(windows)} windows in all. `
     : "";
   return element(
-    "div",
-    { class: "survey-about" },
-    element("h1", null, `${number(report.heads.length)} heads over ${number(documents)} documents`),
-    element(
-      "p",
-      { class: "quiet" },
-      `${number(tokens)} tokens, read by ${report.model.about}. ${left}${cuts}`,
-    ),
+    "div.survey-about",
+    element("h1", `${number(report.heads.length)} heads over ${number(documents)} documents`),
+    element("p.quiet", `${number(tokens)} tokens, read by ${report.model.about}. ${left}${cuts}`),
   );
 }
 
 /** @param {SurveyChoice} now */
 function measureChoice(now) {
   return element(
-    "div",
-    { class: "survey-measure" },
+    "div.survey-measure",
     choice(
       "Measure",
       measures.map((name) => [name, report.measures[name].name]),
@@ -112,8 +104,7 @@ function measureChoice(now) {
       (name) => choose(name, now.head),
     ),
     element(
-      "p",
-      { class: "quiet small" },
+      "p.quiet.small",
       `${capital(report.measures[now.measure].meaning)}: ${report.how.mean}. ` +
         "Rows are layers, columns are heads; both count from 0.",
     ),
@@ -133,14 +124,12 @@ function grid(part, now) {
   const largest = Math.max(...heads.map((head) => head.measures[now.measure].mean ?? 0), 1e-9);
   const top = element(
     "tr",
-    null,
     element("td"),
     numbers.map((one) => element("th", { scope: "col" }, one)),
   );
   const rows = layers.map((layer) =>
     element(
       "tr",
-      null,
       element("th", { scope: "row" }, layer),
       numbers.map((number) =>
         cell(
@@ -152,14 +141,12 @@ function grid(part, now) {
     ),
   );
   return element(
-    "div",
-    { class: "wide" },
+    "div.wide",
     element(
-      "table",
-      { class: "survey-heads" },
-      element("caption", { class: "only-read" }, `${part}: ${report.measures[now.measure].name}`),
-      element("thead", null, top),
-      element("tbody", null, rows),
+      "table.survey-heads",
+      element("caption.only-read", `${part}: ${report.measures[now.measure].name}`),
+      element("thead", top),
+      element("tbody", rows),
     ),
   );
 }
@@ -172,11 +159,9 @@ function cell(head, now, largest) {
   const step = mean === undefined ? 0 : Math.min(5, Math.round((5 * mean) / largest));
   return element(
     "td",
-    null,
     element(
       "button",
       {
-        type: "button",
         id: `cell-${index}`,
         class: `survey-cell survey-step-${step}`,
         "aria-pressed": String(index === now.head),
@@ -216,22 +201,19 @@ function rankedList(now) {
   const first = now.measure === ENTROPY ? "Sharpest first" : "Most first";
   return element(
     "section",
-    null,
-    element("h2", null, `Ranked by ${report.measures[now.measure].name}`),
-    element("p", { class: "quiet small" }, `${first}; beside each what uniform attention gives.`),
+    element("h2", `Ranked by ${report.measures[now.measure].name}`),
+    element("p.quiet.small", `${first}; beside each what uniform attention gives.`),
     element(
-      "ol",
-      { class: "survey-ranked" },
+      "ol.survey-ranked",
       ranked(now.measure)
         .slice(0, 10)
         .map((index) => {
           const { mean, baseline } = report.heads[index].measures[now.measure];
           return element(
             "li",
-            null,
             link(index, now),
             ` ${shown(now.measure, mean)} `,
-            element("span", { class: "quiet" }, `(even: ${shown(now.measure, baseline)})`),
+            element("span.quiet", `(even: ${shown(now.measure, baseline)})`),
           );
         }),
     ),
@@ -241,8 +223,8 @@ function rankedList(now) {
 /** @param {number} index @param {SurveyChoice} now */
 function link(index, now) {
   return element(
-    "button",
-    { type: "button", class: "link", on: { click: () => choose(now.measure, index) } },
+    "button.link",
+    { on: { click: () => choose(now.measure, index) } },
     headName(report.heads[index], parts),
   );
 }
@@ -250,23 +232,16 @@ function link(index, now) {
 /** @param {SurveyChoice} now */
 function similarHeads(now) {
   const pairs = report.alike.slice(0, 12);
-  const none = element(
-    "p",
-    { class: "quiet small" },
-    "No two heads have weights with a cosine of 0.9 or more.",
-  );
+  const none = element("p.quiet.small", "No two heads have weights with a cosine of 0.9 or more.");
   return element(
     "section",
-    null,
-    element("h2", null, "Heads that duplicate each other"),
-    pairs.length ? element("p", { class: "quiet small" }, `By ${report.how.alike}.`) : none,
+    element("h2", "Heads that duplicate each other"),
+    pairs.length ? element("p.quiet.small", `By ${report.how.alike}.`) : none,
     element(
-      "ol",
-      { class: "survey-ranked" },
+      "ol.survey-ranked",
       pairs.map((pair) =>
         element(
           "li",
-          null,
           link(indexOf(pair.one), now),
           " and ",
           link(indexOf(pair.other), now),
