@@ -153,7 +153,7 @@ def compare(seen: Seen, other: Seen) -> RunComparison:
         if rows < aligned[part][0]:
             notes.append(f"{part}: {rows} of {aligned[part][0]:,} aligned rows, evenly spaced.")
     return RunComparison(
-        tuple(heads), aligned, compared, tuple(notes), parting=_parting(one, other)
+        tuple(heads), aligned, compared, tuple(notes), parting=_parting(seen, other)
     )
 
 
