@@ -131,7 +131,10 @@ class LiveLayers:
         return self._again(self.number, text)
 
     def _again(self, number: int | None, given: str | None) -> LiveLayers:
-        return LiveLayers(self.recorder, self.tokenizer, self.processor, number, given, self.lists)
+        lists = self.lists
+        again = LiveLayers(self.recorder, self.tokenizer, self.processor, number, given, lists)
+        again.verdict = self.verdict
+        return again
 
     @property
     def others(self) -> tuple[OtherLayers, ...]:

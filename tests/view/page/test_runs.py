@@ -124,6 +124,21 @@ def generated(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Seen]:
     return path, seen
 
 
+def test_a_judged_run_has_a_mark_on_each_head(tmp_path):
+    torch = pytest.importorskip("torch", reason="needs PyTorch: pip install '.[models]'")
+    hf = pytest.importorskip("transformers", reason="needs it: pip install '.[models]'")
+    model = tiny(hf, 40)
+    with torch.no_grad(), regard.watch(model) as seen, regard.judge(seen):
+        model(torch.arange(3, 30)[None])
+    seen.save(tmp_path / "judged.regard")
+    run = open_run(tmp_path / "judged.regard")
+    marks = {(x["layer"], x["head"]): x["judged"] for x in run.heads()["heads"]}
+    units = {(x["layer"], x["head"]): x["units"] for x in seen.verdict.to_dicts()}
+    assert marks == {place: f"right, {number:.2f} units" for place, number in units.items()}
+    assert len(marks) == 12
+    assert [x for x in run.about()["notes"] if "right to rounding: 3 layers, 12 heads" in x]
+
+
 def test_generated_tokens_are_told_from_the_prompt(generated, page, serve, noticed):
     path, seen = generated
     run = open_run(path)

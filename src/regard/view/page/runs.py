@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -200,6 +200,7 @@ class Run:
     images: Sequence[dict[str, Any]] = ()
     notes: Sequence[str] = ()
     path: Path | None = field(default=None, compare=False)
+    judged: Mapping[tuple[str, int, int], str] = field(default_factory=dict)
 
     def about(self) -> dict[str, Any]:
         """What the page shows first (web/types.d.ts: RunAbout)."""
@@ -243,6 +244,7 @@ class Run:
                     heads.append(
                         _head(part.name, layer.number, head, measured.get((layer.number, head)))
                         | {"link": link and link._asdict()}
+                        | {"judged": self.judged.get((part.name, layer.number, head), "")}
                     )
         heads.sort(key=_telling, reverse=True)
         first = {name: heads[0][name] for name in ("part", "layer", "head")}
@@ -316,8 +318,23 @@ def watched_run(seen: Seen, name: str = "model", path: Path | None = None) -> Ru
     texts: list[TokenizedText] = []
     parts = [_watched_part(one, part, texts) for part in parts_by_images(one)]
     notes = [*_authorship(parts, texts), *map(str, seen.without_softmax)]
+    if seen.verdict is not None:
+        notes.append(f"Judged: {str(seen.verdict).splitlines()[0]}.")
     images = page_images(one)
-    return Run(name, tuple(parts), tuple(texts), seen.sentences, images, notes, path)
+    judged = _judged(seen)
+    return Run(name, tuple(parts), tuple(texts), seen.sentences, images, notes, path, judged)
+
+
+def _judged(seen: Seen) -> dict[tuple[str, int, int], str]:
+    """What the judge says of each head, by part, layer and head."""
+    said = {}
+    for head in () if seen.verdict is None else seen.verdict.to_dicts():
+        path, _, number = head["path"].partition("#")
+        key = seen.paths.get(f"{path}#{int(number) + 1}" if number else path)
+        if key is not None:
+            fault = f": {head['fault']}" if head["fault"] else f", {head['units']:.2f} units"
+            said[*key, head["head"]] = f"{head['verdict']}{fault}"
+    return said
 
 
 def _watched_part(seen: Seen, name: str, texts: list[TokenizedText]) -> Part:

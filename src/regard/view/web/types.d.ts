@@ -928,6 +928,7 @@ interface RunHead extends RunChoice {
   measures: Record<string, number[]> | null; // measured, and by chance
   telling: number;
   link: TellingLink | null;
+  judged?: string; // what the judge says of it; empty where it was not asked
 }
 
 interface RunRanking {

@@ -10,6 +10,8 @@ import { walkHeads } from "../lib/heads.js";
 const HEADS_AT_FIRST = 36;
 const LINK_EXCESS = 0.3; // from here on a link says more than "few" or "mixed"
 const UNTOLD = ["", "few", "mixed", "even"];
+/** @type {Record<string, string>} */
+const MARKS = { right: "✓", wrong: "✗", "not j": "–" }; // by what a verdict begins with
 /** @type {[string, string][]} */
 const ORDERS = [
   ["telling", "most telling"],
@@ -186,10 +188,11 @@ export function headKey({ layer, head }) {
  * @param {HeadsListHandlers} handlers
  */
 function headButton(head, at, model, handlers) {
-  const { part, layer, label } = head;
+  const { part, layer, label, judged } = head;
   const place = { part, layer, head: head.head };
-  const name = `layer ${layer}, head ${head.head}`;
+  const name = `layer ${layer}, head ${head.head}${judged ? `, ${judged}` : ""}`;
   const [key, word] = [headKey(head), headWord(head, model, handlers)];
+  const mark = judged ? element("i.judged", ` ${MARKS[judged.slice(0, 5)]}`) : null;
   /** @type {RunChoice | null} */
   let pointed = null;
   return element(
@@ -217,7 +220,7 @@ function headButton(head, at, model, handlers) {
       },
     },
     element("span.thumb"),
-    element("span.head-label", element("b", key), " ", element("span", word)),
+    element("span.head-label", element("b", key), mark, " ", element("span", word)),
   );
 }
 
