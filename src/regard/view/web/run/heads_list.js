@@ -220,7 +220,7 @@ function headButton(head, at, model, handlers) {
       },
     },
     element("span.thumb"),
-    element("span.head-label", element("b", key), mark, " ", element("span", word)),
+    element("span.head-label", element("b", key), " ", element("span", word), mark),
   );
 }
 
