@@ -162,11 +162,15 @@ def test_the_lowest_float64_as_a_row():
 
 @pytest.mark.parametrize("engine", ENGINES, ids=str)
 def test_every_plan_spreads_a_row_of_the_lowest_number_evenly(engine):
+    """torch.finfo.min is a usual mask; it swallows every score, so all keys weigh the same."""
     x, mask = normal((2, 70, 8)), np.zeros((70, 70), "f4")
     mask[7] = np.finfo("f4").min
     with engine.in_use():
         seen = regard.observe(x, x, x, mask=mask, **engine.asked)
     np.testing.assert_allclose(seen.row(7), 1 / 70, rtol=1e-6)
+    np.testing.assert_allclose(seen.output[:, 7], x.mean(axis=1), rtol=1e-4, atol=1e-6)
+    np.testing.assert_allclose(seen.entropy[:, 7], np.log(70), rtol=1e-6)
+    np.testing.assert_allclose(seen.top().weights[:, 7], 1 / 70, rtol=1e-6)
     if "received" in seen.facts:
         np.testing.assert_allclose(seen.received.sum(axis=-1), 70, rtol=1e-5)
 

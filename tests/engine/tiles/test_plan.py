@@ -18,43 +18,23 @@ X = np.random.default_rng(0).standard_normal((TOKENS, 16)).astype(np.float32)
 LARGE_PLANS = (Engine("panel", {}), Engine("two passes", {"PANEL_BYTES": 0}))
 
 
-@given(POSITIONS, NUMBERS)
-def test_blocks_cover_all_positions_in_order(positions: int, number: int) -> None:
+@given(POSITIONS, NUMBERS, NUMBERS)
+def test_blocks_have_one_size_a_power_of_two(positions: int, number: int, other: int) -> None:
+    """They cover all positions in order, at most so many, and only the last may be smaller."""
     edges = blocks(positions, number)
     assert (edges[0], edges[-1]) == (0, positions)
-    assert (np.diff(edges) > 0).all()
-
-
-@given(POSITIONS, NUMBERS)
-def test_blocks_have_one_size_a_power_of_two_and_only_the_last_may_be_smaller(
-    positions: int, number: int
-) -> None:
-    *others, last = np.diff(blocks(positions, number)).tolist()
+    *others, last = np.diff(edges).tolist()
     size = others[0] if others else last
     assert others == [size] * len(others)
-    assert last <= size
+    assert 0 < last <= size
     assert not others or size.bit_count() == 1
-
-
-@given(POSITIONS, NUMBERS)
-def test_there_are_at_most_so_many_and_more_than_half_as_many(positions: int, number: int) -> None:
-    count = len(blocks(positions, number)) - 1
-    if positions <= number:
-        assert count == positions
-    else:
-        assert number / 2 < count <= number
-
-
-@given(POSITIONS, NUMBERS)
-def test_a_number_of_blocks_says_where_they_lie(positions: int, number: int) -> None:
-    edges = blocks(positions, number)
-    np.testing.assert_array_equal(blocks(positions, len(edges) - 1), edges)
-
-
-@given(POSITIONS, NUMBERS, NUMBERS)
-def test_coarser_blocks_are_whole_finer_ones(positions: int, number: int, other: int) -> None:
+    count = len(edges) - 1
+    assert count == positions if positions <= number else number / 2 < count <= number
+    np.testing.assert_array_equal(blocks(positions, count), edges)  # the number says where they lie
     few, many = sorted((number, other))
-    assert set(blocks(positions, few)) <= set(blocks(positions, many))
+    assert set(blocks(positions, few)) <= set(
+        blocks(positions, many)
+    )  # coarser of whole finer ones
 
 
 @pytest.mark.parametrize(

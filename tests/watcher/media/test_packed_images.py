@@ -3,45 +3,17 @@
 import numpy as np
 import pytest
 import torch
-import transformers as hf
+from tests.helpers.media_models import IMAGE, packed, qwen
 from tests.helpers.model_families import check_facts, close
-from tests.helpers.shared_modules import SHARP, recorded, runs, sharp
+from tests.helpers.shared_modules import SHARP, recorded, runs
 from tests.helpers.watching import seen_by
 
 import regard
 
-VISION = {"depth": 2, "embed_dim": 16, "hidden_size": 16, "num_heads": 2, "mlp_ratio": 2,
-          "patch_size": 2, "spatial_merge_size": 2, "temporal_patch_size": 2}  # fmt: skip
-TEXT = {"vocab_size": 60, "hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 4,
-        "num_key_value_heads": 2, "intermediate_size": 24, "max_position_embeddings": 64,
-        "bos_token_id": 1, "eos_token_id": 2, "pad_token_id": 0,
-        "rope_parameters": {"rope_type": "default", "rope_theta": 1e4,
-                            "mrope_section": [1, 1, 0]}}  # fmt: skip
-IMAGE, BEGIN, END = 50, 52, 53
-
 
 @pytest.fixture(scope="module")
 def sees_images():
-    config = hf.Qwen2VLConfig(text_config=TEXT, vision_config=VISION, image_token_id=IMAGE,
-                              video_token_id=51, vision_start_token_id=BEGIN,
-                              vision_end_token_id=END)  # fmt: skip
-    return sharp(hf.Qwen2VLForConditionalGeneration(config))
-
-
-def images(*grids):
-    """A text with images of so many patches; four patches make a token."""
-    generator = torch.Generator().manual_seed(4)
-    patches = [high * wide for high, wide in grids]
-    ids = [5, 6]
-    for number in patches:
-        ids += [BEGIN, *[IMAGE] * (number // 4), END, 7]
-    tokens = torch.tensor([[*ids, 8, 9]])
-    return {
-        "input_ids": tokens,
-        "pixel_values": torch.randn(sum(patches), 24, generator=generator),
-        "image_grid_thw": torch.tensor([[1, *grid] for grid in grids]),
-        "mm_token_type_ids": (tokens == IMAGE).long(),
-    }
+    return qwen(windows=False)
 
 
 def diagonal(blocks):
@@ -56,7 +28,7 @@ def diagonal(blocks):
 @pytest.mark.parametrize("grids", [[(4, 4)], [(4, 4), (4, 6)], [(4, 6), (2, 2), (4, 4)]], ids=str)
 def test_images_side_by_side_are_one_layer(sees_images, grids, monkeypatch, tmp_path):
     """Each image looks at itself alone: blocks along the diagonal of one layer."""
-    inputs = images(*grids)
+    inputs = packed(*grids)
     expected, calls = recorded(
         sees_images, lambda: sees_images(**inputs, output_attentions=True), monkeypatch
     )
@@ -85,7 +57,7 @@ def test_images_side_by_side_are_one_layer(sees_images, grids, monkeypatch, tmp_
 
 def test_patches_are_not_named_by_the_text(sees_images):
     """As many patches as tokens: the tokens are the decoder's alone."""
-    inputs = images((4, 4))
+    inputs = packed((4, 4))
     text = torch.nn.functional.pad(
         inputs["input_ids"], (0, 16 - inputs["input_ids"].shape[1]), value=8
     )
@@ -97,7 +69,7 @@ def test_patches_are_not_named_by_the_text(sees_images):
 
 
 def test_images_and_then_tokens(sees_images):
-    inputs = images((4, 4), (4, 6))
+    inputs = packed((4, 4), (4, 6))
     options = {"max_new_tokens": 4, "min_new_tokens": 4, "do_sample": False}
     with torch.no_grad():
         expected = sees_images.generate(**inputs, **options)
@@ -111,7 +83,7 @@ def test_images_and_then_tokens(sees_images):
 
 def test_two_texts_with_an_image_each(sees_images, tmp_path):
     """Two sentences in the decoder, one sequence of patches in the encoder."""
-    inputs = images((4, 4))
+    inputs = packed((4, 4))
     twice = {name: torch.cat([x, x]) for name, x in inputs.items()}
     seen = seen_by(sees_images, twice)
     assert seen.sentences == 2
