@@ -12,7 +12,10 @@ from regard.watcher.measures.through_layers import flow, rollout
 
 
 class SeenMeasures:
-    """Methods of ``Seen``; they are functions that take one, with its name as their first."""
+    """Methods of ``Seen``: functions of this folder, which take a run as their first argument.
+
+    A function among the names of a class is a method of it, with its own signature and docstring.
+    """
 
     find = find
     looks_at = looks_at

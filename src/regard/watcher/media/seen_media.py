@@ -8,7 +8,7 @@ from regard.watcher.media.sound import seconds, word_times
 
 
 class SeenMedia:
-    """Methods of ``Seen`` for models that see or hear."""
+    """Methods of ``Seen`` for models that see or hear: functions of this folder."""
 
     with_picture = with_picture
     image = image
