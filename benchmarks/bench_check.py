@@ -1,9 +1,9 @@
 """Ask regard.check about the collections of code that others wrote, and print who passes.
 
-    python benchmarks/bench_check.py first [--example] [--only NAME] [--show]
+    python benchmarks/bench_check.py first [--example] [--only NAME] [--jobs N] [--save]
 
 Each collection has 30 right and 45 wrong implementations, and a corrected twin for every wrong one.
-With ``--example`` each is asked with one call of its author's. The table and every verdict go to
+With ``--example`` each is asked with one call of its author's. ``--save`` writes every verdict to
 ``results/check_COLLECTION.json``.
 """
 
@@ -12,6 +12,7 @@ from __future__ import annotations
 import argparse
 import importlib.util
 import json
+import multiprocessing
 import os
 import signal
 import time
@@ -28,7 +29,7 @@ from regard.checker.example import read_call
 
 SAMPLES = Path(__file__).parents[1] / "tests" / "checker" / "samples"
 RESULTS = Path(__file__).parent / "results"
-SECONDS = 120
+SECONDS = 120  # of processor time
 COLUMNS = ("right", "wrong", "not judged")
 
 
@@ -37,7 +38,8 @@ def ask(folder: Path, entry: dict[str, str], with_example: bool) -> dict[str, ob
     spec = importlib.util.spec_from_file_location(entry["file"][:-3], folder / entry["file"])
     module = importlib.util.module_from_spec(spec)
     begin = time.process_time()
-    signal.alarm(SECONDS)
+    signal.signal(signal.SIGPROF, lambda *_: (_ for _ in ()).throw(TimeoutError("too slow")))
+    signal.setitimer(signal.ITIMER_PROF, SECONDS)
     try:
         torch.manual_seed(0)
         spec.loader.exec_module(module)
@@ -53,7 +55,7 @@ def ask(folder: Path, entry: dict[str, str], with_example: bool) -> dict[str, ob
     except Exception as error:  # an exception that leaves check is no verdict
         verdict, said, detail = "not judged", [f"RAISED {type(error).__name__}: {error}"], []
     finally:
-        signal.alarm(0)
+        signal.setitimer(signal.ITIMER_PROF, 0)
     seconds = round(time.process_time() - begin, 2)
     return {"verdict": verdict, "said": said, "detail": detail, "seconds": seconds}
 
@@ -80,17 +82,19 @@ def main() -> None:
     parser.add_argument("collection")
     parser.add_argument("--example", action="store_true")
     parser.add_argument("--only", default="")
+    parser.add_argument("--jobs", type=int, default=1, help="processes")
     parser.add_argument("--save", action="store_true")
     options = parser.parse_args()
     warnings.simplefilter("ignore")
     torch.set_num_threads(1)
-    signal.signal(signal.SIGALRM, lambda *_: (_ for _ in ()).throw(TimeoutError("too slow")))
     folder = SAMPLES / options.collection
     entries = [e for e in json.loads((folder / "index.json").read_text())
                if options.only in e["file"]]  # fmt: skip
     answers = {}
-    for entry in entries:
-        answer = answers[entry["file"]] = ask(folder, entry, options.example)
+    with multiprocessing.get_context("fork").Pool(options.jobs) as pool:
+        asked = pool.starmap(ask, [(folder, x, options.example) for x in entries], chunksize=1)
+    for entry, answer in zip(entries, asked, strict=True):
+        answers[entry["file"]] = answer
         fine = answer["verdict"] == ("wrong" if entry["kind"] == "wrong" else "right")
         print(f"{'  ' if fine else '! '}{entry['kind']:6}{entry['file']:30}{answer['verdict']:11}"
               f"{answer['seconds']:6} {answer['said']} {answer['detail']}"[:400],

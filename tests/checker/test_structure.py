@@ -199,6 +199,27 @@ def test_an_example_call_replaces_guesses():
         check(module, schem="exact")
 
 
+class Pairs(Attention):
+    """What a vector of each two words adds to their score."""
+
+    def __init__(self, exchanged=False):
+        super().__init__()
+        self.exchanged, self.bias = exchanged, nn.Linear(12, 4, bias=False)
+
+    def forward(self, x, z):
+        q, k, v = (self.heads(f(x)) for f in (self.q_proj, self.k_proj, self.v_proj))
+        bias = self.bias(z).permute(2, 0, 1)
+        bias = bias.transpose(1, 2) if self.exchanged else bias
+        weights = (q @ k.transpose(-1, -2) / 8**0.5 + bias).softmax(-1)
+        return self.o_proj((weights @ v).transpose(1, 2).flatten(2))
+
+
+def test_what_pairs_of_words_add_is_read_from_their_place():
+    arrays = torch.randn(2, 6, 32), torch.randn(6, 6, 12)
+    assert check(Pairs(), *arrays).status == 0
+    assert "pairs of words exchanged" in check(Pairs(exchanged=True), *arrays).faults
+
+
 class Images(nn.Module):
     """Two heads over the places of an image (batch, channel, height, width)."""
 

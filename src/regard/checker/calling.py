@@ -34,6 +34,7 @@ MAX_VALUES = 90  # of the arguments that are no arrays, for arrays of one form
 MAX_ALIKE = 3  # equal errors, whatever the other arguments are: then the form is wrong
 MASK_ROLES = ("mask", "padding", "lengths")
 MATRIX_NAME = r"^w(?!$)|weight|param|kernel|^c_|proj|^b_|bias"
+SIZE_NAME = r"block|chunk|window|tile|_size$|stride|radius|group|^n_|^num_"
 PAIR_NAME = r"^z(_?(ij|in))?$|pair|edge"
 ALL_THREE = r"qkv|kqv|attn|^in_|all"
 Maker = Callable[[int, int], Any]  # of a value, from the numbers of sentences and words
@@ -268,7 +269,8 @@ def attempts(
     """The ways to call a function, the likeliest first."""
     required = [p for p in parameters if p.default is p.empty] or parameters[:1]
     arrays = [p for p in required if kind_of(p) == "array"] or required[:1]
-    if required and kind_of(required[0]) == "role":  # the first is no mask, whatever its name is
+    first = ROLE_BY_NAME.get(required[0].name.lower(), "") if required else ""
+    if first in MASK_ROLES:  # the first is no mask, whatever its name is
         arrays = list(dict.fromkeys([required[0], *arrays]))
     optional = [p.name for p in parameters if p.default is None and kind_of(p) == "array"]
     learnt: dict[str, tuple[str, ...]] = {}
@@ -378,6 +380,8 @@ def _values(parameter: inspect.Parameter) -> list[Any]:
         return [*(lambda b, t, x=x: x for x in (HEADS, 1)), HEAD_WIDTH]
     if parameter.annotation in (int, "int") or re.search(r"pos|start|offset|ind?e?x|step", name):
         return [lambda b, t: 0, lambda b, t: None]
+    if re.search(SIZE_NAME, name.lower()):
+        return [*(lambda b, t, x=x: x for x in (4, 2, 8)), lambda b, t: None]
     if role or not re.search(MATRIX_NAME, name.lower()):
         return [*columns, lambda b, t: None, lambda b, t: 0]
     return columns if len(columns) > 1 else [WIDTH, 3 * WIDTH]

@@ -48,7 +48,7 @@ from regard.checker.explain import (
     explain_grouped_heads,
 )
 from regard.checker.mistakes import FEATURE_MISTAKES, single_mistakes
-from regard.checker.mistakes.entry import changed, run_stages
+from regard.checker.mistakes.entry import run_stages
 from regard.checker.prepare import (
     Features,
     PreparedFunction,
@@ -85,13 +85,13 @@ from regard.checker.signatures import function_parameters, operator_schema
 from regard.checker.structure import Structure, understand
 from regard.checker.verdict import (
     CONDUCT,
+    ON_PURPOSE,
     hold_to_textbook,
     named_choices,
     weigh,
     without_guesses,
 )
 from regard.errors import ArgumentError, count
-from regard.textbook.stages import dot_products
 
 RESULTS_DIFFER = "results that differ between two calls"
 INPUTS_CHANGED = "inputs changed in place"
@@ -109,11 +109,6 @@ WHATEVER_THE_SHAPE = ("it returned", "NotImplementedError", "NameError", "Unboun
 HOW_TO_WRAP = (
     "Say how it is called with --signature 'q k v as bhtd', or add a function to the file and "
     "check that: def attention(q, k, v): return {name}(...)  # arrays (batch, head, token, feature)"
-)
-SCORES_OF_ZERO = changed(score=lambda *arrays: np.zeros_like(dot_products(*arrays)))
-EQUAL_WEIGHTS = (
-    "its matrices give every key the same weight, so that its results show nothing of the scores: "
-    "give them other numbers, such as those that PyTorch draws."
 )
 
 
@@ -212,7 +207,9 @@ def _asked(
         except Exception as error:  # of the code under test, wherever it comes out
             report, roles = Report(name, UNKNOWN, tried=(one_line(error),)), {}
         own = own_words(function)
-        structure = structure_of(function, call) if is_worth_asking(report) else None
+        structure = None
+        if is_worth_asking(report):
+            structure = structure_of(function, call, library_used(report))
     return give_verdict(report, structure, own, roles, like)
 
 
@@ -226,10 +223,10 @@ def give_verdict(
     """The report of both witnesses, held to the contract that is asked for."""
     contract = CONTRACTS[like] or (ATTENTION if own[0] else TEXTBOOK)
     strictly = like == "textbook"
-    named = frozenset() if strictly else own[1]
+    named = frozenset() if strictly else own[1] | ON_PURPOSE
     needed = own[0] and report.library == "torch" and DEVICE.get() == "cpu"
     report = weigh(report, structure, contract=contract, named=named, options=options,
-                   needs_structure=needed, is_function=not own[0])  # fmt: skip
+                   needs_structure=needed, is_function=not own[0], strictly=strictly)  # fmt: skip
     return hold_to_textbook(report) if like == "textbook" else report
 
 
@@ -241,13 +238,18 @@ def own_words(function: Any) -> tuple[bool, frozenset[str]]:
     return layer, named_choices(function)
 
 
-def structure_of(function: Any, example: Example | None) -> Structure | None:
-    """The structure of code; None where there is none to be found."""
+def library_used(report: Report) -> str:
+    """The library in which the probes got answers, or ''."""
+    return report.library if report.verdict != UNKNOWN else ""
+
+
+def structure_of(function: Any, example: Example | None, library: str = "") -> Structure | None:
+    """The structure of code, whose library may be known; None where there is none to be found."""
     if DEVICE.get() != "cpu":
         return None
     kinds = function.__mro__ if isinstance(function, type) else type(function).__mro__
     module = any(kind.__module__.startswith("torch.nn.modules") for kind in kinds)
-    library = "torch" if module else library_order(function)[0]
+    library = "torch" if module else library or library_order(function)[0]
     if example is not None and not module:
         library = library_of(example) or library
     try:
@@ -407,9 +409,6 @@ def judge(
         return _certainly_wrong(verdict.candidate, name, MIXED_ROTATIONS, found)
     if verdict.explanation == CORRECT and verdict.missing:
         return _unanswered(prepared, name, verdict)
-    if verdict.explanation == CORRECT and _ignores_scores(verdict.candidate):
-        called = _describe_call(verdict.candidate, name)
-        return Report(name, UNKNOWN, called=called, notes=prepared.notes, tried=(EQUAL_WEIGHTS,))
     verdict = explain_grouped_heads(verdict)
     findings = tuple(_findings(verdict, repeated))
     departing = verdict.candidate
@@ -523,19 +522,6 @@ def _repeat_calls(candidate: Candidate) -> Finding:
                 sizes = trial.case.sizes.text
                 return Finding(name, FAIL, "the same input gave another result", input=sizes)
     return Finding(name, PASS, "four calls, one result")
-
-
-def _ignores_scores(candidate: Candidate) -> bool:
-    """Whether equal weights would give the same outputs, as matrices of zeros do."""
-    return bool(candidate.plain) and all(
-        np.allclose(
-            candidate.expected(trial.case)["output"],
-            candidate.convention.expected(run_stages(SCORES_OF_ZERO, trial.case))["output"],
-            rtol=1e-6,
-            atol=1e-9,
-        )
-        for trial in candidate.plain
-    )
 
 
 def _find_nothing(candidate: Candidate) -> str:

@@ -1,28 +1,24 @@
 """Confirmation: what a function's own process says of it is tested with numbers of this one.
 
 All questions are asked again with fresh numbers. A module's query, key and value come from its own
-process: they are confirmed with sentences made of words whose vectors were given before, or, where
-a norm over the sentence lets every word depend on the others, by computing them here.
+process: they are confirmed with sentences made of words whose vectors were given before.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 
 from regard.checker.calls import BoundFunction, Candidate
-from regard.checker.cases import Case, generator, seeded, split_heads
+from regard.checker.cases import Case, seeded
 from regard.checker.compare import exact_trace
-from regard.checker.reading import Reading
 from regard.checker.report import FAIL, PASS, Finding
 from regard.errors import count
 from regard.typing import Array
 
 LEAST_CHANGE = 1e-5  # of a weight or a value: less is lost in float32
-NORM_EPSILON, NORMED_WORDS = 1e-5, 11
 NOT_BY_WORD = (
     "query, key and value of a word depend on the other words, so that nothing confirms them: "
     "check the function inside it that takes q, k and v."
@@ -52,10 +48,6 @@ def ask_again(candidate: Candidate, seed: int) -> tuple[Candidate | None, Findin
     if departing or fresh.refused - candidate.refused:
         detail = "with other numbers its results are wrong"
         if reading is not None and _depends_on_others(fresh):
-            normed = None if reading.confirmed else _after_a_norm(reading)
-            if normed is not None:
-                known = replace(candidate.bound, convention=replace(convention, reading=normed))
-                return ask_again(replace(candidate, bound=known), seed)
             detail = NOT_BY_WORD
         return fresh, Finding(name, FAIL, detail, input=fresh.trials[0].case.sizes.text)
     return fresh, Finding(name, PASS, count(len(fresh.judged), "call"))
@@ -110,46 +102,3 @@ def _depends_on_others(fresh: Candidate) -> bool:
         or not np.allclose(one, two, rtol=1e-4, atol=1e-6 * np.abs(two).max())
         for one, two in zip(made, own, strict=True)
     )
-
-
-def _after_a_norm(reading: Reading) -> Reading | None:
-    """The reading whose query, key and value are computed here: linear in the words after a norm.
-
-    The norm runs over groups of features and the whole sentence, as before the attention of images.
-    The linear map is found from some sentences and has to hold for others.
-    """
-    if len(reading.forms) > 1:
-        return None
-    width = reading.widths[0]
-    batch = 2 + 2 * (width + 1) // NORMED_WORDS
-    shape = (batch, NORMED_WORDS, width)
-    first, second = (generator(90 + i, *shape).standard_normal(shape) for i in range(2))
-    made, others = reading.vectors((first,)), reading.vectors((second,))
-    if made is None or others is None or len(made) > 3:
-        return None
-    for groups in (n for n in range(1, width + 1) if width % n == 0):
-        maps = [(_linear_map(_normed(first, groups), x), x.shape[1]) for x in made]
-
-        def features(arrays: tuple[Array, ...], groups: int = groups, maps: Any = maps) -> Any:
-            rows = _normed(arrays[0], groups)
-            return tuple(split_heads(rows @ matrix, heads) for matrix, heads in maps)
-
-        pairs = zip(features((second,)), others, strict=True)
-        if all(np.allclose(x, y, atol=1e-4 * np.abs(y).max()) for x, y in pairs):
-            return replace(reading, features=features, confirmed=True, _known={})
-    return None
-
-
-def _normed(array_bte: Array, groups: int) -> Array:
-    """Sentences with every group of features at mean 0 and variance 1 over all words, and a 1."""
-    b, t, e = array_bte.shape
-    grouped = array_bte.reshape(b, t, groups, e // groups)
-    mean, variance = grouped.mean((1, 3), keepdims=True), grouped.var((1, 3), keepdims=True)
-    rows = ((grouped - mean) / np.sqrt(variance + NORM_EPSILON)).reshape(b, t, e)
-    return np.concatenate([rows, np.ones((b, t, 1))], axis=-1)
-
-
-def _linear_map(rows_bte: Array, vectors_bhtd: Array) -> Array:
-    rows = rows_bte.reshape(-1, rows_bte.shape[-1])
-    columns = vectors_bhtd.swapaxes(1, 2).reshape(len(rows), -1)
-    return np.asarray(np.linalg.lstsq(rows, columns, rcond=None)[0])

@@ -67,6 +67,8 @@ class Example:
         names = [
             p.name for i, p in enumerate(parameters) if _is_input(p, values.get(p.name), i == 0)
         ]
+        first = values[names[0]].shape if names else ()
+        names = names[:1] + [n for n in names[1:] if not _is_of_pairs(values[n].shape, first)]
         if not names:
             raise ArgumentError("the example call has no array of numbers with two axes or more.")
         rest = {name: _constant(x) for name, x in values.items() if name not in names}
@@ -93,6 +95,11 @@ class Example:
                 yield made, batch, lengths
 
 
+def _is_of_pairs(shape: tuple[int, ...], words: tuple[int, ...]) -> bool:
+    """Whether an array has a vector for each two words of another."""
+    return len(shape) > 2 and shape[-3] == shape[-2] in words[:-1] and words[-3:-1] != shape[-3:-1]
+
+
 def _axes(shapes: list[tuple[int, ...]]) -> Iterator[tuple[int | None, int]]:
     """The axes that may be those of sentences and of words, in all arrays alike."""
     axes = min(map(len, shapes))
@@ -112,7 +119,8 @@ def _is_input(parameter: inspect.Parameter, value: Any, first: bool) -> bool:
     if len(shape) < 2 or "float" not in kind:
         return False
     name = parameter.name.lower()
-    if first or main_role(name) in ("query", "key", "value", "x"):
+    named = main_role(name) in ("query", "key", "value", "x")
+    if named or (first and ROLE_BY_NAME.get(name) in MASK_ROLES):
         return True
     return kind_of(parameter) == "array" and not re.search(MATRIX_NAME, name)
 

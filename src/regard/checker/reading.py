@@ -227,7 +227,6 @@ class Reading:
     first_alone: bool = False
     features: Callable[[tuple[Array, ...]], tuple[Array, ...]] = lambda arrays: ()
     draws: tuple[int, int] = (0, 0)
-    confirmed: bool = False  # its features are computed by the judge
     _known: dict[bytes, tuple[Array, ...]] = field(default_factory=dict)
 
     @property
@@ -250,12 +249,12 @@ class Reading:
         Query, key and value of these two are asked for first, and those of the mixture follow:
         nobody who is asked for them can know what sentences will be made of the words.
         """
-        return self if self.confirmed else replace(self, draws=(0, 1))
+        return replace(self, draws=(0, 1))
 
     @property
     def exchanged(self) -> Reading:
         """As ``mixed``, with the other word of the two in every place."""
-        return replace(self, draws=(1, 1) if self.confirmed else (1, 0))
+        return replace(self, draws=(1, 0))
 
     def project(self, case: Case) -> Case | None:
         """The case with query, key and value made by the function from random arrays."""

@@ -43,6 +43,7 @@ from regard.checker.check import (
     function_name,
     give_verdict,
     is_worth_asking,
+    library_used,
     own_words,
     read_options,
     structure_of,
@@ -154,7 +155,7 @@ def check_apart(target: str, options: dict[str, Any], limits: Limits, **place: A
 def _asked(worker: Worker, target: str, claimed: Features, chosen: dict[str, Any]) -> Report:
     """The report of both witnesses on the function of a worker."""
     report, roles = _probed(worker, target, claimed, chosen)
-    structure = worker.structure() if is_worth_asking(report) else None
+    structure = worker.structure(library_used(report)) if is_worth_asking(report) else None
     return give_verdict(report, structure, worker.own, roles, chosen["like"])
 
 
@@ -258,9 +259,9 @@ class Worker:
             self.is_packed = bool(said["packed"])
             return _read_prepared(said, self), str(said["name"])[:MAX_TEXT_LETTERS]
 
-    def structure(self) -> Structure | None:
+    def structure(self, library: str) -> Structure | None:
         """The structure that the worker found; what it says are names that are known, and text."""
-        said = self._ask({"ask": "structure"})
+        said = self._ask({"ask": "structure", "library": library})
         with _only_answers():
             if said["structure"] is None:
                 return None
@@ -717,7 +718,7 @@ class ServedFunction:
         if kind == "traced":
             return self._trace(question["dtype"])
         if kind == "structure":
-            return {"structure": self._structure()}
+            return {"structure": self._structure(question["library"])}
         result = self._result(kind, question)
         size = sum(array.nbytes for array in result.arrays)
         if size > MAX_MESSAGE_BYTES:
@@ -733,8 +734,8 @@ class ServedFunction:
         self.function, self.reading = LocalFunction(prepared.function), prepared.reading
         return _description(prepared, self) | {"error": ""}
 
-    def _structure(self) -> tuple[Any, ...] | None:
-        found = structure_of(self.original, self.example)
+    def _structure(self, library: str) -> tuple[Any, ...] | None:
+        found = structure_of(self.original, self.example, library)
         if found is None:
             return None
         return (

@@ -81,7 +81,7 @@ ARRAYS = {
     "xw": ("x", "w_query", "w_key", "w_value"),
     "x": ("x",),
 }
-ROTATION_NAME = r"freq|cos|sin|rot|rope|pos(ition)?_?(emb|enc)"
+ROTATION_NAME = r"freq|cos|sin(?![kg])|rot|rope|pos(ition)?_?(emb|enc)"
 BOOLEAN_ROLES = ("causal", "need weights", "training", "grouped", "softcap")
 
 

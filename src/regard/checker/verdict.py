@@ -41,9 +41,8 @@ OF_AXES = frozenset(("sentences mixed", "heads and words mixed",
                      "keys and values of different words"))  # fmt: skip
 AXES_UNTOLD = "which axes of the example are sentences and words could not be told"
 # Choices that nobody makes by accident: no mistake of a plain function either.
-ON_PURPOSE = frozenset(("bias", "cap", "window", "pattern", "rotary", "gate", "mixed", "latents",
-                        "learned keys", "term", "positions", "network", "shared",
-                        "cache"))  # fmt: skip
+ON_PURPOSE = frozenset(("bias", "cap", "rotary", "gate", "mixed", "latents", "learned keys", "term",
+                        "positions", "network", "cache"))  # fmt: skip
 NO_PRODUCT = "scores are no multiple of query times key"
 FRESH = "fresh inputs"
 NO_MAXIMUM = "no maximum subtracted"
@@ -107,13 +106,15 @@ def weigh(
     options: Mapping[str, str],
     needs_structure: bool = False,
     is_function: bool = False,
+    strictly: bool = False,
 ) -> Report:
     """The report of both witnesses.
 
     ``named``: the kinds of choices that the code itself speaks of. ``options``: the names of its
     further arguments by role.
     ``needs_structure``: whether right answers alone are not enough. ``is_function``: whether it is
-    no layer, so that mistakes which explain every answer are all that is wrong.
+    no layer, so that mistakes which explain every answer are all that is wrong. ``strictly``: the
+    structure adds faults alone.
     """
     report = replace(report, contract=contract)
     if structure is not None and _is_misread(report, structure):
@@ -132,6 +133,8 @@ def weigh(
     if structure is None:
         alone = report.verdict == RIGHT and needs_structure
         return replace(report, verdict=UNKNOWN, tried=(ALONE,)) if alone else report
+    if report.verdict == UNKNOWN and strictly:
+        return _not_judged(report, structure)
     if report.verdict == UNKNOWN:
         return _weigh_silence(report, structure, named, options)
     return _with_differences(report)
@@ -226,7 +229,7 @@ def _weigh_blame(
     explained = bool(kinds) or only_choices
     if only_choices and not kinds:
         report = replace(report, differences=tuple(text for _, text in choices))
-    if contract == TEXTBOOK and not (kinds | {x for x, _ in choices}) <= ON_PURPOSE | set(named):
+    if contract == TEXTBOOK and not (kinds | {x for x, _ in choices}) <= set(named):
         return report
     if explained:
         return _right(report)
@@ -244,7 +247,7 @@ def _weigh_silence(
 ) -> Report:
     """What the probes could not ask: right where the structure leaves nothing open."""
     told = structure.agrees and any(x.startswith("scale 1/√") for x in structure.facts)
-    choices = structure.kinds() - frozenset(named) - ON_PURPOSE
+    choices = structure.kinds() - frozenset(named)
     plain = report.contract == TEXTBOOK
     asked = {x.split("`")[1] for x in structure.facts if x.startswith("`")}
     left = [role for role, name in options.items() if role in OPTIONS and name not in asked]

@@ -133,6 +133,9 @@ scores: relative positions that change with the length
 scores: positions start again after the cache
     New words are turned as if they were the first, and not as those after the cached ones.
     > query, key = rotate(query, start), rotate(key, start)  # start: the number of cached words
+scores: pairs of words exchanged
+    What is added to the score of a query and a key is read from the place of key and query.
+    > scores = scores + bias  # (query, key)
 result: a gate of other words
     The gate of a word depends on another word.
     > output = gate(x) * output

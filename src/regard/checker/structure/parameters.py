@@ -184,13 +184,12 @@ def _find_cuts(study: Study) -> None:
 
 
 def _compare_heads(study: Study) -> None:
-    """The number of heads against the attribute that says it."""
-    heads = study.base.q.shape[1]
+    """Whether the number of heads, as an attribute says it, is the width of a head instead."""
+    heads, width = study.base.q.shape[1], study.base.q.shape[-1]
     said = [(n, x) for _, n, x in numbers(study.subject.layer.exact) if re.search(HEADS, n.lower())]
-    known = {int(x) for _, x in said}
-    if len(known) == 1 and 1 < heads not in known and study.base.weights.shape[1] == heads:
-        name, number = said[0]
-        study.fault("another number of heads", f"{name} is {number}, and there are {heads} heads")
+    if said and all(x == width != heads for _, x in said) and heads > 1:
+        detail = f"{said[0][0]} is {width}, and there are {heads} heads of width {width}"
+        study.fault("another number of heads", detail)
 
 
 def _cut(study: Study, role: str, name: str) -> list[tuple[int, ...]]:

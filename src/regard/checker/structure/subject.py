@@ -123,6 +123,7 @@ class Subject:
     layouts: dict[str, tuple[bool, int, bool]] = field(default_factory=dict)
     out_form: Form | None = None
     masks: dict[str, Array] = field(default_factory=dict)  # that an example hands in
+    pairs: dict[str, Array] = field(default_factory=dict)  # with a vector for each two words
     cached: dict[str, list[Array]] = field(default_factory=dict)
     is_apart: bool = False  # no word of its output depends on another word
     noise: float = MOVED  # what rounding alone may change, of the size
@@ -419,8 +420,11 @@ def _with_sizes(ways: list[Attempt]) -> Iterator[tuple[Attempt, list[tuple[int, 
 
 def _of_example(layer: Layer, example: Example) -> Iterator[Subject]:
     """The ways to vary an example call in which an attention is found: axes had to be guessed."""
-    found = False
+    found, most = False, 0
     for attempt, batch, lengths in example.attempts(layer):
+        most = max(most, len(attempt.names))
+        if found and len(attempt.names) < most:
+            return  # with one of its arrays alone only where all of them show nothing
         subject = _first_arranged(layer, attempt, lengths[0], [lengths], batch)
         if subject is not None and not subject.is_apart:
             subject.masks = example.masks(layer)
@@ -470,12 +474,19 @@ def _first_arranged(
         one = Subject(layer, attempt.names, attempt.forms, call, params, lengths,
                       batch if "b" in attempt.forms[0] else 1, tuple(unused),
                       tuple(invented))  # fmt: skip
+        made = {name: make(one.batch, lengths[0]) for name, make in fixed.items()}
+        one.pairs = {n: x for n, x in made.items() if _is_of_pairs(x, lengths[0])}
         with contextlib.suppress(Exception):
             if one.arrange() and np.isfinite(one.see(one.draw(1)).output).all():
                 return one
             if one.is_apart:
                 return one
     return None
+
+
+def _is_of_pairs(value: Any, tokens: int) -> bool:
+    """Whether an array has a vector for each two words."""
+    return isinstance(value, np.ndarray) and value.ndim > 2 and value.shape[-3:-1] == (tokens,) * 2
 
 
 def _constant(value: Any) -> Callable[[int, int], Any]:
