@@ -167,6 +167,20 @@ class ConvolvedAttention(nn.Module):
         return torch.einsum("qhd,khd->hqk", q, k).tril()
 
 
+class BothWays(nn.Module):
+    """Sums of a value that a convolution has made of two tokens before and two after."""
+
+    def __init__(self):
+        super().__init__()
+        self.value, self.out = nn.Linear(WIDTH, WIDTH), nn.Linear(WIDTH, WIDTH)
+        self.convolution = nn.Conv1d(WIDTH, WIDTH, 5, groups=WIDTH, padding=2, bias=False)
+
+    def forward(self, x):
+        value = F.silu(self.convolution(self.value(x).transpose(1, 2))).transpose(1, 2)
+        weights = torch.sigmoid(x @ x.transpose(1, 2) / WIDTH)
+        return self.out(weights @ value)
+
+
 class Recurrent(nn.Module):
     """A recurrent layer of torch."""
 

@@ -33,6 +33,7 @@ from regard.monitoring.writers import Health, ToFolder, Writer, writer_to
 from regard.watcher.capture.modules import attach_hook, in_backward, uncompiled
 from regard.watcher.capture.runs import LayerKey
 from regard.watcher.options import Layers, Options
+from regard.watcher.other_layers import LayerLists
 from regard.watcher.seam.call import AttentionCall
 from regard.watcher.seam.source import AttentionSource
 from regard.watcher.watch import need_extra
@@ -172,6 +173,7 @@ class Monitor(AbstractContextManager["Monitor"]):
         self._pending: list[PendingStep] = []
         self._ranks: bool | None = None  # whether all see the same layers; None if not asked yet
         self._block: ExitStack | None = None
+        self._lists: LayerLists | None = None  # until the layers are known
         self._remove_inside: Callable[[], None] = lambda: None
         self._optimizers: weakref.WeakKeyDictionary[Any, bool] = weakref.WeakKeyDictionary()
         self._forwards = self._forwards_ended = 0  # seen, and of these in steps that have ended
@@ -234,6 +236,9 @@ class Monitor(AbstractContextManager["Monitor"]):
             stack.callback(setattr, modules, "root", None)
             stack.callback(modules._roots.clear)
             stack.enter_context(self._source.attached())
+            if not self._layers:
+                self._lists = LayerLists(model)
+                stack.enter_context(self._lists.attached())
             modules.forwards += 1
             modules.enter(model, call)
             self._block = stack.pop_all()
@@ -264,6 +269,9 @@ class Monitor(AbstractContextManager["Monitor"]):
         # The modules are the model's, which is not kept alive.
         attending, self._source.attending = self._source.attending, {}
         found = {LayerKey(*layer): site for site, layer in self._source.layers.items()}
+        lists, self._lists = self._lists, None
+        for others in lists.others([path for path, _ in found.values()]) if lists else ():
+            self._note(f"{others} They are not monitored.")
         new = [key for key in found if key in self._state.sums and key not in self._layers]
         if not self._state.sums and not self._layers:
             self._note(

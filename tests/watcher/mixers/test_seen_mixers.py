@@ -256,7 +256,7 @@ def test_every_row_is_proven_when_it_is_shown():
         mixer._proven.replay.mixed[0, 5] *= 1.001  # one row of the output is another
     mixer.taken(6)
     for signed in (False, True):
-        with pytest.raises(BackendError, match="row 5 miss its output by"):
+        with pytest.raises(BackendError, match="weights of row 5 miss its output by"):
             mixer.taken(5, signed=signed)
 
 

@@ -8,6 +8,7 @@ from tests.helpers.own_mixers import (
     HEADS,
     REFUSED,
     WIDTH,
+    BothWays,
     ConvolvedAttention,
     GatedConvolution,
     Mlp,
@@ -15,8 +16,9 @@ from tests.helpers.own_mixers import (
 )
 
 from regard.watcher.mixers.module_call import ModuleCall, separate_copy
-from regard.watcher.mixers.replay import TOLERANCE, Replay, TokenParts
-from regard.watcher.mixers.stream import SHORT, NoStreamError, find_stream, mixes, parts_error
+from regard.watcher.mixers.replay import TOLERANCE, Replay
+from regard.watcher.mixers.stream import SHORT, NoStreamError, find_stream, mixes
+from regard.watcher.mixers.tokens import Tokens
 
 TOKENS = 32  # as many as channels: the axes are told apart all the same
 EVERY = range(TOKENS)
@@ -46,7 +48,7 @@ def test_weights_are_those_of_the_formula(name):
     torch.testing.assert_close(replay.received(), weights.sum(1), **several)
     torch.testing.assert_close(replay.span_sums(3, 9), weights[..., 3:9].sum(-1), **several)
     assert replay.error(EVERY) < TOLERANCE
-    assert parts_error(replay, TokenParts(replay), EVERY)[0] < TOLERANCE
+    assert Tokens(replay).error < TOLERANCE
 
 
 @pytest.mark.parametrize("name", REFUSED)
@@ -98,14 +100,52 @@ def test_tokens_through_a_convolution():
     for tap in range(4):
         lag = 3 - tap
         expected[: TOKENS - lag] += passed[lag:] * kernel[:, tap] * written[: TOKENS - lag]
-    parts, of_biases = TokenParts(replay).parts(replay.rows([row]), 0)
+    tokens, weights_ht = Tokens(replay), replay.rows([row])[:, 0]
+    assert list(tokens.lags) == [0, 1, 2, 3]
+    parts = tokens.parts(weights_ht).T
+    of_biases = torch.einsum("ht,htv->hv", weights_ht, replay.by_head(tokens.biases_tv)).flatten()
     scale = float(expected.abs().max())
     torch.testing.assert_close(parts, expected, rtol=1e-4, atol=1e-5 * scale)
     torch.testing.assert_close(
         of_biases, (passed * bias).sum(0), rtol=1e-4, atol=1e-5 * float(of_biases.abs().max())
     )
+    by_head = expected.unflatten(1, (HEADS, -1)).norm(dim=-1).T
+    torch.testing.assert_close(
+        tokens.sizes(weights_ht).float(), by_head, rtol=1e-4, atol=1e-5 * scale
+    )
     columns = passed / gate * replay.value_tv
     assert (columns - parts).abs().max() > 0.1 * scale
+
+
+@pytest.mark.parametrize("tokens", [1, 2, 3, 5])
+def test_a_text_shorter_than_the_convolution(tokens):
+    call_of = calls_of(ConvolvedAttention)
+    replay = Replay(call_of(tokens), find_stream(call_of))
+    found = Tokens(replay)
+    assert found.error < TOLERANCE
+    assert list(found.lags) == [0, 1, 2, 3]
+    late = torch.arange(tokens) + torch.arange(4)[:, None] >= tokens
+    assert found.written_kvt.transpose(1, 2)[late].abs().sum() == 0  # it would write past the end
+
+
+def test_a_convolution_that_looks_both_ways():
+    call_of = calls_of(BothWays)
+    stream, call = find_stream(call_of), call_of(TOKENS)
+    found = Tokens(Replay(call, stream))
+    assert list(found.lags) == [-2, -1, 0, 1, 2]
+    assert found.error < TOLERANCE
+    kernel = call.module.convolution.weight.detach()[:, 0]  # (channels, taps)
+    given = call.module.value(call.hidden)[0].detach().T
+    convolved = call.module.convolution(given[None])[0].detach()
+    gate = F.silu(convolved) / convolved
+    for k, lag in enumerate(found.lags):  # the value at t + lag reads t with the tap 2 - lag
+        read, made = (
+            slice(max(-lag, 0), TOKENS - max(lag, 0)),
+            slice(max(lag, 0), TOKENS + min(lag, 0)),
+        )
+        expected = torch.zeros(WIDTH, TOKENS)
+        expected[:, read] = gate[:, made] * kernel[:, 2 - lag, None] * given[:, read]
+        torch.testing.assert_close(found.written_kvt[k], expected, rtol=1e-4, atol=1e-6)
 
 
 def test_a_copy_shares_the_parameters_and_leaves_the_module_alone():

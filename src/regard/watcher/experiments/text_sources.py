@@ -1,7 +1,8 @@
 """Sources of a generated text: attention to each part of the context, and the effect of hiding it.
 
 Attention is norm-weighted, p_ij |v_j W_O| as a share of its row, averaged over layers, heads and
-the tokens of a sentence. The effect is the log-probability that the sentence loses in a real run
+the tokens of a sentence. Layers without a softmax count by their shares of |w v|, where the block
+had ``mixers=True``. The effect is the log-probability that the sentence loses in a real run
 in which no other token may look at that part.
 """
 
@@ -10,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,6 +34,9 @@ from regard.watcher.experiments.rerun import TextRerun
 from regard.watcher.layer import LayerObservation
 from regard.watcher.measures.head_report import HeadReport, report
 from regard.watcher.options import Spans, check_spans, resolved_spans
+
+if TYPE_CHECKING:
+    from regard.watcher.mixers.seen_mixers import Mixer
 
 Span = tuple[int, int]
 SENTENCE_ENDS = (".", "!", "?", "\n")
@@ -106,11 +110,11 @@ def text_sources(rerun: TextRerun, spans: Spans, of: Sequence[Span] | Span | Non
     sentences = _sentences(rerun, of, max(stop for _, stop in chosen))
     begin = sentences[0][0]
     attention_sn = np.full((len(sentences), len(names) + 2), np.nan)
-    notes: tuple[str, ...] = ()
+    mixers, notes = _mixers(rerun)
     try:
-        attention_sn = _attention(rerun, chosen, sentences)
+        attention_sn = _attention(rerun, mixers, chosen, sentences)
     except BackendError as error:  # the effects need no output projection
-        notes = (f"No attention is shown. {error}",)
+        notes = (f"No attention is shown. {error}", *notes)
     logp_s = _log_probabilities(rerun, sentences)
     rest_s1 = np.maximum(1 - attention_sn.sum(axis=1, keepdims=True), 0)
     attention_sn = np.concatenate([attention_sn, rest_s1], axis=1)
@@ -200,8 +204,24 @@ def _log_probabilities(
     ])  # fmt: skip
 
 
+def _mixers(rerun: TextRerun) -> tuple[list[Mixer], tuple[str, ...]]:
+    """The layers without a softmax that are counted, and what has to be said of them."""
+    seen, counted, notes = rerun.seen, list[Any](), list[str]()
+    for mixer in seen.mixers if seen.watched_mixers else ():
+        problem = mixer.problem or ("" if mixer.columns == "tokens" else f"it has {mixer.columns}")
+        if problem:
+            notes.append(f"{mixer.path} is not counted: {problem}.")
+        else:
+            counted.append(mixer)
+    if not seen.watched_mixers:
+        notes += [f"{x} They are not counted: watch with mixers=True." for x in seen.without_softmax]
+    if seen.without_softmax:
+        notes.append("An effect hides a part from attention; the other layers still read it.")
+    return counted, tuple(notes)
+
+
 def _attention(
-    rerun: TextRerun, spans: Sequence[Span], sentences: Sequence[Span]
+    rerun: TextRerun, mixers: Sequence[Mixer], spans: Sequence[Span], sentences: Sequence[Span]
 ) -> NDArray[np.float64]:
     """Norm-weighted attention by spans, on the answer so far and on the sentence itself.
 
@@ -210,20 +230,26 @@ def _attention(
     sums_sn = np.zeros((len(sentences), len(spans) + 2))
     written_s1 = np.zeros((len(sentences), 1))  # rows of heads; one that writes nothing has none
 
+    def add(s: int, carried_hqk: NDArray[np.float64]) -> None:
+        start, stop = sentences[s]
+        total_hq1 = carried_hqk.sum(-1, keepdims=True)
+        share_k = (carried_hqk / np.where(total_hq1 > 0, total_hq1, 1)).sum((0, 1))
+        written_s1[s] += np.count_nonzero(total_hq1)
+        for n, (low, high) in enumerate((*spans, (sentences[0][0], start), (start, stop))):
+            sums_sn[s, n] += share_k[low:high].sum()
+
     def take(call: SentenceCall, values: ProjectedValues) -> None:
         every_head = np.arange(call.call.query.shape[1])
         for s, (start, stop) in enumerate(sentences):
             rows = np.arange(start - 1, stop - 1)
             weights_hqk = call.scores(every_head, rows).softmax(-1).double().cpu().numpy()
-            carried_hqk = weights_hqk * values.norms(rows)
-            total_hq1 = carried_hqk.sum(-1, keepdims=True)
-            share_k = (carried_hqk / np.where(total_hq1 > 0, total_hq1, 1)).sum((0, 1))
-            written_s1[s] += np.count_nonzero(total_hq1)
-            for n, (low, high) in enumerate((*spans, (sentences[0][0], start), (start, stop))):
-                sums_sn[s, n] += share_k[low:high].sum()
+            add(s, weights_hqk * values.norms(rows))
 
     with projection_probe(take) as probe:
         rerun.run(probe)
+    for mixer in mixers:
+        for s, (start, stop) in enumerate(sentences):
+            add(s, mixer.shares(range(start - 1, stop - 1)))
     return np.asarray(sums_sn / np.maximum(written_s1, 1))
 
 

@@ -15,6 +15,10 @@ from torch.overrides import TorchFunctionMode, _len_torch_function_stack, _pop_m
 from torch.utils._python_dispatch import _disable_current_modes
 
 from regard.watcher.capture.modules import HOOK_TABLES
+from regard.watcher.mixers.slices import Slices
+
+Key = tuple[str, int, int]  # a function, which of its calls from the start, which of its tensors
+Visit = Callable[[Key, Tensor], Tensor]
 
 
 @dataclass(frozen=True)
@@ -33,6 +37,10 @@ class Place:
     def __str__(self) -> str:
         where = f"#{self.number + 1}" if self.number >= 0 else f"#{-self.number} from the end"
         return f"{self.function} {where}" + (f" [{self.part}]" if self.part else "")
+
+    @property
+    def key(self) -> Key:
+        return self.function, self.number, self.part
 
     def flat(self, tensor: Tensor) -> Tensor:
         """A tensor at this place as (t, v): positions and channels of its only sentence."""
@@ -100,32 +108,39 @@ def apart() -> Iterator[None]:
             _push_mode(mode)
 
 
-class Results(TorchFunctionMode):  # type: ignore[misc]
-    """Calls ``visit(function, number, part, tensor)`` for each tensor that a function returns.
+class Enough(Exception):  # noqa: N818 (no error)
+    """Raised by a visit that needs nothing of the rest of a forward."""
 
-    What ``visit`` returns takes the tensor's place.
+
+class Results(TorchFunctionMode):  # type: ignore[misc]
+    """Calls ``visit(key, tensor)`` for each tensor that a function returns, and takes its answer.
+
+    ``gates`` holds activations as gates.
     """
 
-    def __init__(
-        self, visit: Callable[[str, int, int, Tensor], Tensor], gates: bool = False
-    ) -> None:
+    def __init__(self, visit: Visit, gates: bool = False) -> None:
         super().__init__()
         self.visit, self.gates, self.counts = visit, gates, Counter[str]()
+        self._slices = Slices()
+
+    def __exit__(self, *error: Any) -> bool:
+        super().__exit__(*error)
+        return error[0] is Enough
 
     def __torch_function__(
         self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Any = None
     ) -> Any:
-        result = func(*args, **(kwargs or {}))
+        result = self._slices.run(func, args, kwargs or {})
         name = getattr(func, "__name__", str(func))
         number, self.counts[name] = self.counts[name], self.counts[name] + 1
         if self.gates and name in ACTIVATIONS and isinstance(result, Tensor):
             result = held_gate(args[0], result)
         if isinstance(result, Tensor):
-            return self.visit(name, number, 0, result)
+            return self.visit((name, number, 0), result)
         if type(result) in (tuple, list) and any(isinstance(x, Tensor) for x in result):
-            parts = enumerate(result)
             return type(result)(
-                self.visit(name, number, i, x) if isinstance(x, Tensor) else x for i, x in parts
+                self.visit((name, number, i), x) if isinstance(x, Tensor) else x
+                for i, x in enumerate(result)
             )
         return result
 

@@ -11,9 +11,10 @@ from torch import Tensor
 
 from regard.errors import BackendError
 from regard.typing import Array
-from regard.watcher.mixers.module_call import ModuleCall, Results
-from regard.watcher.mixers.replay import TOLERANCE, Replay, Stream, TokenParts
-from regard.watcher.mixers.stream import looks_elsewhere, parts_error
+from regard.watcher.mixers.module_call import Enough, Key, ModuleCall, Results
+from regard.watcher.mixers.replay import TOLERANCE, Replay, Stream, relative
+from regard.watcher.mixers.stream import looks_elsewhere
+from regard.watcher.mixers.tokens import Tokens
 
 PROVEN_ROWS, GROUPING_ROWS = 4, 16
 CHANNEL_GROUPS = 8  # of a mixer whose every channel has weights of its own
@@ -84,113 +85,97 @@ class ProvenMixer:
         self, call: ModuleCall, stream: Stream, returned: Mapping[int, Tensor], dtype: torch.dtype
     ) -> None:
         self.stream, self.call = stream, call
-        self.replay = Replay(call, stream)
-        off = output_error(self.replay.output, returned)
+        self.replay = replay = Replay(call, stream)
+        off = output_error(replay.output, returned)
         check_output(off, dtype)
         rows = evenly(call.positions, PROVEN_ROWS)
-        replay = self.replay
-        weights = max(replay.error(rows), replay.error(rows, replay.other_value()))
+        weights_hat = replay.rows(rows)
+        others = [replay.misses(rows, weights_hat, x) for x in (None, replay.other_value())]
+        weights = max(relative(*x) for x in others)
         if not weights < TOLERANCE:
             raise BackendError(f"its weights times its value miss its output by {weights:.1e}")
-        self.tokens = TokenParts(self.replay)
-        parts, self._sizes_v = parts_error(self.replay, self.tokens, rows)
-        if not parts < TOLERANCE:
-            raise BackendError(f"the parts of its tokens miss its output by {parts:.1e}")
-        self.proofs = Proofs(off, weights, parts, len(self._elsewhere(call.positions - 1)))
-        self._group_v = self._groups(evenly(call.positions, GROUPING_ROWS))
+        self._sizes_hav = others[0][1].amax(dim=1, keepdim=True)
+        self.tokens = Tokens(replay)
+        if not self.tokens.error < TOLERANCE:
+            raise BackendError(f"the parts of its tokens miss its value by {self.tokens.error:.1e}")
+        elsewhere = len(self._elsewhere(call.positions - 1))
+        self.proofs = Proofs(off, weights, self.tokens.error, elsewhere)
+        self._group_h = self._groups(evenly(call.positions, GROUPING_ROWS))
 
     def _elsewhere(self, row: int) -> list[int]:
         """Other positions of the input that a column of the weights is made of."""
-        source = self.stream.source
-        place, found = self.stream.value if source is None else source.place, list[Tensor]()
+        source, found = self.stream.source, list[Tensor]()
+        place = self.stream.value if source is None else source.place
 
-        def visit(function: str, number: int, part: int, tensor: Tensor) -> Tensor:
-            if (function, number, part) == (place.function, place.number, place.part):
+        def visit(key: Key, tensor: Tensor) -> Tensor:
+            if key == place.key:
                 found.append(tensor)
+                raise Enough
             return tensor
 
         hidden = self.call.hidden.detach().clone().requires_grad_()
         with torch.enable_grad(), Results(visit):
             self.call.output(hidden)
+        with torch.enable_grad():
             return looks_elsewhere(place.flat(found[0])[row], hidden, row)
 
     @property
     def groups(self) -> int:
         """Heads, or groups of channels that each have weights of their own."""
-        return int(self._group_v.max()) + 1
+        return int(self._group_h.max()) + 1
 
     def _groups(self, rows: Sequence[int]) -> Tensor:
-        """The group of each channel: its head, or by the reach of its own weights."""
-        stream = self.stream
-        if stream.width > 1 or stream.heads <= CHANNEL_GROUPS:
-            return torch.arange(stream.channels) // stream.width
-        weights_hat = self.replay.rows(rows)
-        reach_v = torch.zeros(stream.channels)
-        for number, row in enumerate(rows):
-            size_tv = self.tokens.parts(weights_hat, number)[0].abs().cpu()
-            distance_t = (torch.arange(len(size_tv)) - row).abs().to(size_tv)
-            total_v = size_tv.sum(dim=0).clamp_min(1e-30)
-            reach_v += (size_tv * distance_t[:, None]).sum(dim=0) / total_v
-        group_v = torch.empty(stream.channels, dtype=torch.long)
-        order = reach_v.argsort(stable=True)
-        group_v[order] = torch.arange(stream.channels) * CHANNEL_GROUPS // stream.channels
-        return group_v
+        """The group of each head: itself; of single channels by the reach of their weights."""
+        heads = self.stream.heads
+        if self.stream.width > 1 or heads <= CHANNEL_GROUPS:
+            return torch.arange(heads, device=self.replay.value.device)
+        reach_h = torch.zeros(heads).to(self.replay.value)
+        for row, weights_ht in zip(rows, self.replay.rows(rows).unbind(1), strict=True):
+            size_ht = self.tokens.sizes(weights_ht)
+            distance_t = (torch.arange(size_ht.shape[1], device=size_ht.device) - row).abs()
+            reach_h += (size_ht * distance_t).sum(1) / size_ht.sum(1).clamp_min(1e-30)
+        places_h = reach_h.argsort(stable=True).argsort()
+        return places_h * CHANNEL_GROUPS // heads
 
     def weights(self, rows: Sequence[int]) -> Tensor:
         """The signed weights (h, a, t) of some rows, each proven."""
         weights_hat = self.replay.rows(rows)
-        for number, row in enumerate(rows):
-            self._parts(weights_hat, number, row)
+        off_hav, sizes_hav = self.replay.misses(rows, weights_hat)
+        largest_hav = torch.maximum(sizes_hav, self._sizes_hav).clamp_min(1e-30)
+        off_a = (off_hav / largest_hav).amax((0, 2))
+        for row, off in zip(rows, off_a.tolist(), strict=True):
+            if not off < TOLERANCE:
+                raise BackendError(f"the weights of row {row} miss its output by {off:.1e}")
         return weights_hat
-
-    def _parts(self, weights_hat: Tensor, number: int, row: int) -> tuple[Tensor, Tensor]:
-        """What tokens (t, v) and biases (v) wrote into a row; raises unless they add up to it."""
-        parts_tv, biases_v = self.tokens.parts(weights_hat, number)
-        sizes_v = torch.maximum(parts_tv.abs().sum(dim=0) + biases_v.abs(), self._sizes_v)
-        off_v = (parts_tv.sum(dim=0) + biases_v - self.replay.mixed_tv[row]).abs()
-        off = float((off_v / sizes_v).max())
-        if not off < TOLERANCE:
-            raise BackendError(f"the parts of the tokens of row {row} miss its output by {off:.1e}")
-        return parts_tv, biases_v
 
     def measures(self, rows: Sequence[int]) -> RowMeasures:
         """Shares and measures of some rows."""
-        weights_hat = self.replay.rows(rows)
-        each = [self._measured(weights_hat, number, row) for number, row in enumerate(rows)]
-        stacked = [np.stack(x, axis=1) for x in zip(*each, strict=True)]
-        return RowMeasures(tuple(rows), *stacked)
-
-    def _measured(self, weights_hat: Tensor, number: int, row: int) -> list[Array]:
-        parts_tv, biases_v = self._parts(weights_hat, number, row)
-        size_gt = self._group_norms(parts_tv)
-        total_g = size_gt.sum(dim=1)
-        biases_g = self._group_norms(biases_v[None])[:, 0]
-        weights_tv = weights_hat[:, number].T.repeat_interleave(self.stream.width, dim=1)
-        mass_g, net_g, negative_g = (
-            self._group_sums(x)
-            for x in (weights_tv.abs().sum(0), weights_tv.sum(0).abs(), _negative(weights_tv))
+        weights_hat = self.weights(rows)
+        size_gat = torch.stack(
+            [self._norms(self.tokens.sizes(x)) for x in weights_hat.unbind(1)], 1
+        )
+        total_ga = size_gat.sum(dim=2)
+        biases_htv = self.replay.by_head(self.tokens.biases_tv)
+        biases_ga = self._norms((weights_hat @ biases_htv).norm(dim=2))
+        mass_ga, net_ga, negative_ga = (
+            self._sums(x.sum(dim=2).abs())
+            for x in (weights_hat.abs(), weights_hat, weights_hat.clamp_max(0))
         )
         results = (
-            size_gt / total_g.clamp_min(1e-30)[:, None],
-            1 - net_g / mass_g.clamp_min(1e-30),
-            negative_g / mass_g.clamp_min(1e-30),
-            biases_g / (total_g + biases_g).clamp_min(1e-30),
+            size_gat / total_ga.clamp_min(1e-30)[..., None],
+            1 - net_ga / mass_ga.clamp_min(1e-30),
+            negative_ga / mass_ga.clamp_min(1e-30),
+            biases_ga / (total_ga + biases_ga).clamp_min(1e-30),
         )
-        return [x.cpu().double().numpy() for x in results]
+        return RowMeasures(tuple(rows), *(x.cpu().double().numpy() for x in results))
 
-    def _group_sums(self, numbers_v: Tensor) -> Tensor:
-        sums = numbers_v.new_zeros(self.groups)
-        return sums.index_add(0, self._group_v.to(numbers_v.device), numbers_v)
+    def _sums(self, numbers_hx: Tensor) -> Tensor:
+        sums_gx = numbers_hx.new_zeros(self.groups, numbers_hx.shape[1])
+        return sums_gx.index_add(0, self._group_h, numbers_hx)
 
-    def _group_norms(self, parts_tv: Tensor) -> Tensor:
-        """The size (g, t) of the vector that each column wrote into the channels of a group."""
-        squares = parts_tv.new_zeros(self.groups, len(parts_tv))
-        index = self._group_v.to(parts_tv.device)
-        return squares.index_add(0, index, parts_tv.T.square()).sqrt()
-
-
-def _negative(weights_tv: Tensor) -> Tensor:
-    return weights_tv.clamp_max(0).abs().sum(dim=0)
+    def _norms(self, sizes_hx: Tensor) -> Tensor:
+        """The size of a vector over the channels of each group, from those over each head's."""
+        return self._sums(sizes_hx.square()).sqrt()
 
 
 def evenly(positions: int, most: int) -> list[int]:

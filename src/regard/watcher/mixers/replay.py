@@ -15,17 +15,21 @@ import torch
 from torch import Tensor
 
 from regard.errors import BackendError
-from regard.watcher.mixers.module_call import ModuleCall, Place, Results
+from regard.watcher.mixers.module_call import Key, ModuleCall, Place, Results
 
 TOLERANCE = 2e-5  # of the sum of |w v|: float32 rounds by 6e-8, and hundreds of terms are added
 
 
 @dataclass(frozen=True)
 class Source:
-    """What the value is made of through a short convolution: its input, and the channels used."""
+    """What the value is made of through a short convolution: its input, and the channels used.
+
+    The value at position ``t`` reads ``t - lag`` for each of ``lags``.
+    """
 
     place: Place
     channels: tuple[int, ...]
+    lags: range
 
 
 @dataclass(frozen=True)
@@ -64,13 +68,12 @@ class Replay:
         stream, found = self.stream, list[Tensor]()
         last: deque[Tensor | None] = deque(maxlen=-stream.mixed.number)
 
-        def visit(function: str, number: int, part: int, tensor: Tensor) -> Tensor:
-            at = (function, number, part)
-            if at == (stream.value.function, stream.value.number, stream.value.part):
+        def visit(key: Key, tensor: Tensor) -> Tensor:
+            if key == stream.value.key:
                 own = tensor.detach().requires_grad_() if given is None else given.to(tensor)
                 tensor = own.reshape(tensor.shape)
                 found.append(own)
-            if (function, part) == (stream.mixed.function, stream.mixed.part):
+            if key[::2] == stream.mixed.key[::2]:
                 last.append(tensor)
             return tensor
 
@@ -105,41 +108,40 @@ class Replay:
             cotangent_thv = self.mixed.new_zeros(positions, heads, width)
             for channel, i in enumerate(some):
                 cotangent_thv[i, :, channel] = 1
-            product_tv = self._product(cotangent_thv.reshape(positions, -1))
-            product_thv = product_tv.reshape(positions, heads, width)
-            result.append(product_thv[:, :, : len(some)].permute(1, 2, 0))
+            product_htv = self.by_head(self._product(cotangent_thv.reshape(positions, -1)))
+            result.append(product_htv[..., : len(some)].mT)
         return torch.cat(result, dim=1)
 
     def received(self) -> Tensor:
         """The signed sum (h, t) of every column of W, from one backward."""
         ones_tv = self.mixed.new_ones(self.positions, self.stream.channels)
-        product_tv = self._product(ones_tv)
-        return product_tv.reshape(self.positions, self.stream.heads, -1)[..., 0].T
+        return self.by_head(self._product(ones_tv))[..., 0]
 
     def span_sums(self, start: int, stop: int) -> Tensor:
         """The signed weight (h, t) of every row on the positions of a span, from one forward."""
         given_tv = torch.zeros_like(self.value_tv)
         given_tv[start:stop] = 1
         mixed = self._forward(self.stream.value.unflat(given_tv, self.value))[1]
-        mixed_tv = self.stream.mixed.flat(mixed)
-        return mixed_tv.reshape(self.positions, self.stream.heads, -1)[..., 0].T
+        return self.by_head(self.stream.mixed.flat(mixed))[..., 0]
 
-    def error(self, chosen: Sequence[int], given: Tensor | None = None) -> float:
-        """The largest |W v - mixed| in some rows, beside the channel's largest sum of |w v| there.
-
-        The largest among the rows, since a mixer that computes by FFT rounds by that in every row.
-        """
+    def misses(
+        self, chosen: Sequence[int], rows_hat: Tensor, given: Tensor | None = None
+    ) -> tuple[Tensor, Tensor]:
+        """|W v - mixed| (h, a, v) in some rows, and the sums of |w v| there."""
         value, mixed = self.value.detach(), self.mixed.detach()
         if given is not None:
             value, mixed = given, self._forward(given)[1]
-        heads = self.stream.heads
-        value_thv = self.stream.value.flat(value).reshape(self.positions, heads, -1)
-        mixed_thv = self.stream.mixed.flat(mixed).reshape(self.positions, heads, -1)
-        rows_hat = self.rows(chosen)
-        made_ahv = torch.einsum("hat,thv->ahv", rows_hat, value_thv)
-        sizes_ahv = torch.einsum("hat,thv->ahv", rows_hat.abs(), value_thv.abs())
-        off_ahv = (made_ahv - mixed_thv[list(chosen)]).abs()
-        return float((off_ahv / sizes_ahv.amax(dim=0).clamp_min(1e-30)).max())
+        value_htv = self.by_head(self.stream.value.flat(value))
+        mixed_hav = self.by_head(self.stream.mixed.flat(mixed)[list(chosen)])
+        return (rows_hat @ value_htv - mixed_hav).abs(), rows_hat.abs() @ value_htv.abs()
+
+    def by_head(self, flat_tv: Tensor) -> Tensor:
+        """Positions and channels (t, v) as (h, t, v)."""
+        return flat_tv.reshape(len(flat_tv), self.stream.heads, -1).transpose(0, 1)
+
+    def error(self, chosen: Sequence[int], given: Tensor | None = None) -> float:
+        """The largest |W v - mixed| in some rows, as ``relative`` says."""
+        return relative(*self.misses(chosen, self.rows(chosen), given))
 
     def other_value(self) -> Tensor:
         """A random value, for which a linear mixer has the same weights."""
@@ -147,67 +149,9 @@ class Replay:
         return torch.randn(self.value.shape, generator=generator).to(self.value)
 
 
-class TokenParts:
-    """What each token wrote into a row of the mixed value, through the convolution before it."""
+def relative(off_hav: Tensor, sizes_hav: Tensor) -> float:
+    """The largest of some differences, beside the channel's largest size in these rows.
 
-    def __init__(self, replay: Replay) -> None:
-        self.replay, self.stream = replay, replay.stream
-        self.biases_tv = torch.zeros_like(replay.value_tv)  # the value that biases alone would give
-        if self.stream.source is not None:
-            self._run(self.stream.source.place, _biases(replay.call))
-
-    def _run(self, place: Place, biases: Sequence[Tensor]) -> None:
-        """Value and source of a forward whose activations are held as gates."""
-        value, found = self.stream.value, dict[str, Tensor]()
-
-        def visit(function: str, number: int, part: int, tensor: Tensor) -> Tensor:
-            at = (function, number, part)
-            if at == (place.function, place.number, place.part):
-                tensor = found["source"] = tensor.detach().requires_grad_()
-            if at == (value.function, value.number, value.part):
-                found["value"] = tensor
-                tensor = tensor.detach()
-            return tensor
-
-        for bias in biases:
-            bias.requires_grad_()
-        with torch.enable_grad(), Results(visit, gates=True):
-            self.replay.call.output()
-        self.made, self.source = found["value"], found["source"]
-        if biases:
-            self.biases_tv = value.flat(_bias_value(self.made, biases)).detach()
-        for bias in biases:
-            bias.requires_grad_(requires_grad=False)
-
-    def parts(self, weights_hat: Tensor, row: int) -> tuple[Tensor, Tensor]:
-        """What each token (t, v) and the biases (v) wrote into row ``row`` of weights (h, a, t)."""
-        weights_tv = weights_hat[:, row].T.repeat_interleave(self.stream.width, dim=1)
-        biases_v = (weights_tv * self.biases_tv).sum(dim=0)
-        source = self.stream.source
-        if source is None:
-            return weights_tv * self.replay.value_tv, biases_v
-        like = self.stream.value.unflat(weights_tv, self.made)
-        (gradient,) = torch.autograd.grad(self.made, self.source, like, retain_graph=True)
-        parts_tv = source.place.flat(gradient) * source.place.flat(self.source).detach()
-        return parts_tv[:, list(source.channels)], biases_v
-
-
-def _bias_value(made: Tensor, biases: Sequence[Tensor]) -> Tensor:
-    """What the biases alone would give of a tensor that is affine in them.
-
-    A gradient is linear in what is put into it, so its own gradient is the product from the left.
+    The largest among the rows, since a mixer that computes by FFT rounds by that in every row.
     """
-    ones = torch.ones_like(made).requires_grad_()
-    options = {"create_graph": True, "allow_unused": True}
-    gradients = torch.autograd.grad(made, biases, ones, **options)
-    pairs = [(g, b) for g, b in zip(gradients, biases, strict=True) if g is not None]
-    if not pairs:
-        return torch.zeros_like(made)
-    total = torch.stack([(g * b.detach()).sum() for g, b in pairs]).sum()
-    (value,) = torch.autograd.grad(total, ones, retain_graph=True)
-    return value
-
-
-def _biases(call: ModuleCall) -> list[Tensor]:
-    named = call.module.named_parameters()
-    return [x for name, x in named if name.rpartition(".")[2] == "bias" and x.is_floating_point()]
+    return float((off_hav / sizes_hav.amax(dim=1, keepdim=True).clamp_min(1e-30)).max())

@@ -143,10 +143,14 @@ class Mixer:
         by weights of the other sign. A layer whose every channel has weights of its own has eight
         groups of channels instead of heads, in the order of their reach.
         """
-        proven, rows = self._known(), list(range(len(self.text.tokens)))[self._rows(word)]
+        rows = list(range(len(self.text.tokens)))[self._rows(word)]
         if signed:
-            return np.asarray(proven.weights(rows).mean(dim=1).cpu().numpy())
-        return np.asarray(proven.measures(rows).share_gat.mean(axis=1))
+            return np.asarray(self._known().weights(rows).mean(dim=1).cpu().numpy())
+        return np.asarray(self.shares(rows).mean(axis=1))
+
+    def shares(self, rows: Sequence[int]) -> Array:
+        """The share of |w v| of each token in some rows, (heads, rows, tokens)."""
+        return self._known().measures(rows).share_gat
 
     def span(self, row: str | Span, column: str | Span, *, signed: bool = False) -> Array:
         """What the rows of a span take from another, on average: a share of |w v| for each head.
@@ -154,11 +158,10 @@ class Mixer:
         With ``signed`` the weights on the positions of the value, exact from one forward.
         """
         rows, columns = self._span(row), self._span(column)
-        proven = self._known()
         if signed:
-            sums_ht = proven.replay.span_sums(*columns)
+            sums_ht = self._known().replay.span_sums(*columns)
             return np.asarray(sums_ht[:, slice(*rows)].mean(dim=1).detach().cpu().numpy())
-        share_gat = proven.measures(range(*rows)).share_gat
+        share_gat = self.shares(range(*rows))
         return np.asarray(share_gat[..., slice(*columns)].sum(axis=-1).mean(axis=-1))
 
     def influence(self, word: str | int) -> Array:

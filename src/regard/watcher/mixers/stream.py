@@ -17,11 +17,13 @@ import torch
 from torch import Tensor, nn
 
 from regard.errors import BackendError
-from regard.watcher.mixers.module_call import ModuleCall, Place, Results
-from regard.watcher.mixers.replay import TOLERANCE, Replay, Source, Stream, TokenParts
+from regard.watcher.mixers.module_call import Key, ModuleCall, Place, Results
+from regard.watcher.mixers.replay import TOLERANCE, Replay, Source, Stream
+from regard.watcher.mixers.tokens import Tokens
 
 SHORT, LONGER = 13, 29  # primes: no width of a head is one, so the axis of positions is known
 CHANNELS_TESTED = 4
+MOST_LAGS = 16  # of a convolution that is short
 TOUCHED = 1e-6  # of the largest gradient: what float32 leaves of a zero
 LOOKS_BACK = 1e-7  # of the largest gradient, by position
 
@@ -110,11 +112,11 @@ def _results(call: ModuleCall, gates: bool = False) -> tuple[list[Made], dict[st
     """Every tensor of a forward with one axis of positions, and how often each function ran."""
     made = []
 
-    def visit(function: str, number: int, part: int, tensor: Tensor) -> Tensor:
+    def visit(key: Key, tensor: Tensor) -> Tensor:
         shape = tuple(tensor.shape)
         fits = len(shape) > 2 and shape[0] == 1 and shape.count(call.positions) == 1
         if fits and tensor.requires_grad and tensor.is_floating_point() and tensor.numel():
-            place = Place(function, number, part, shape.index(call.positions))
+            place = Place(*key, shape.index(call.positions))
             made.append(Made(place, tensor, place.flat(tensor)))
         return tensor
 
@@ -217,9 +219,8 @@ def _width(call: ModuleCall, stream: Stream) -> int:
 def _passes_by(call: ModuleCall, place: Place) -> bool:
     """Whether an output depends on other positions while the tensor at a place is held."""
 
-    def visit(function: str, number: int, part: int, tensor: Tensor) -> Tensor:
-        at = (function, number, part)
-        return tensor.detach() if at == (place.function, place.number, place.part) else tensor
+    def visit(key: Key, tensor: Tensor) -> Tensor:
+        return tensor.detach() if key == place.key else tensor
 
     hidden = call.hidden.detach().clone().requires_grad_()
     with torch.enable_grad(), Results(visit):
@@ -242,62 +243,40 @@ def looks_elsewhere(row: Tensor, hidden: Tensor, position: int) -> list[int]:
 
 def _source(short: ModuleCall, longer: ModuleCall, stream: Stream) -> Source | None:
     """The input of a convolution before the value: the first tensor that it is a mixture of."""
-    made, _ = _results(short, gates=True)
-    at = (stream.value.function, stream.value.number, stream.value.part)
-    index = next(i for i, x in enumerate(made) if _key(x) == at)
-    value = made[index]
-    candidates = [x for x in made[:index] if x.flat_tv.shape[1] >= stream.channels]
-    for source in candidates:
-        channels = _used_channels(value, source, stream.channels)
-        if channels is None:
+    made, _ = _results(longer, gates=True)
+    index = next(i for i, x in enumerate(made) if x.place.key == stream.value.key)
+    value, channels = made[index], stream.channels
+    for given in made[:index]:
+        used = [_used(value.flat_tv[-1, x], given)[1] for x in (0, channels // 2, channels - 1)]
+        first = used[0][0] if used[0] else 0
+        if used != [[first], [first + channels // 2], [first + channels - 1]]:
             continue
-        found = replace(stream, source=Source(source.place, channels))
+        reads = _used(value.flat_tv[[0, -1]].sum(), given)[0]  # of both ends
+        before = LONGER - 1 - min((x for x in reads if x > LONGER // 2), default=LONGER - 1)
+        after = max((x for x in reads if x <= LONGER // 2), default=0)
+        if not 0 < before + after < MOST_LAGS:
+            continue
+        lags, ordered = range(-after, before + 1), tuple(range(first, first + channels))
+        found = replace(stream, source=Source(given.place, ordered, lags))
         if _adds_up(short, found) and _adds_up(longer, found):
             return found.source
     return None
 
 
-def _key(made: Made) -> tuple[str, int, int]:
-    return (made.place.function, made.place.number, made.place.part)
-
-
-def _used_channels(value: Made, source: Made, channels: int) -> tuple[int, ...] | None:
-    """The channels of a source that the value's are made of one by one, at other positions too."""
-    used, others = [], False
-    for channel in (0, channels // 2, channels - 1):
-        (gradient,) = _gradients(value.flat_tv[SHORT - 1, channel], [source])
-        if gradient is None:
-            return None
-        size_tv = source.place.flat(gradient).abs()
-        touched_tv = size_tv > TOUCHED * size_tv.max()
-        found = touched_tv.any(dim=0).nonzero()[:, 0].tolist()
-        if len(found) != 1:
-            return None
-        used += found
-        others |= bool(touched_tv[: SHORT - 1].any())
-    ordered = tuple(range(used[0], used[0] + channels))
-    fits = used == [ordered[x] for x in (0, channels // 2, channels - 1)]
-    return ordered if fits and others else None
+def _used(output: Tensor, source: Made) -> tuple[list[int], list[int]]:
+    """The positions and the channels of a source that a number is made of."""
+    (gradient,) = _gradients(output, [source])
+    if gradient is None:
+        return [], []
+    size_tv = source.place.flat(gradient).abs()
+    touched_tv = size_tv > TOUCHED * size_tv.max()
+    positions, channels = (touched_tv.any(dim=x).nonzero()[:, 0].tolist() for x in (1, 0))
+    return positions, channels
 
 
 def _adds_up(call: ModuleCall, stream: Stream) -> bool:
-    """Whether the parts of tokens and biases are the mixed value."""
+    """Whether what tokens and biases wrote is the value."""
     try:
-        replay = Replay(call, stream)
-        return parts_error(replay, TokenParts(replay), [0, call.positions - 1])[0] < TOLERANCE
+        return Tokens(Replay(call, stream)).error < TOLERANCE
     except (BackendError, RuntimeError, KeyError):
         return False
-
-
-def parts_error(replay: Replay, tokens: TokenParts, rows: Sequence[int]) -> tuple[float, Tensor]:
-    """The largest difference of tokens' and biases' parts from the output, beside their sizes.
-
-    And these sizes, the largest of each channel.
-    """
-    weights_hat, off, sizes = replay.rows(rows), list[Tensor](), list[Tensor]()
-    for number, row in enumerate(rows):
-        parts_tv, biases_v = tokens.parts(weights_hat, number)
-        off.append((parts_tv.sum(dim=0) + biases_v - replay.mixed_tv[row]).abs())
-        sizes.append(parts_tv.abs().sum(dim=0) + biases_v.abs())
-    largest_v = torch.stack(sizes).amax(dim=0).clamp_min(1e-30)
-    return float((torch.stack(off) / largest_v).max()), largest_v
