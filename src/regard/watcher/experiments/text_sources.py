@@ -214,7 +214,9 @@ def _mixers(rerun: TextRerun) -> tuple[list[Mixer], tuple[str, ...]]:
         else:
             counted.append(mixer)
     if not seen.watched_mixers:
-        notes += [f"{x} They are not counted: watch with mixers=True." for x in seen.without_softmax]
+        notes += [
+            f"{x} They are not counted: watch with mixers=True." for x in seen.without_softmax
+        ]
     if seen.without_softmax:
         notes.append("An effect hides a part from attention; the other layers still read it.")
     return counted, tuple(notes)
