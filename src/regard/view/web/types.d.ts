@@ -1,4 +1,5 @@
-// Types of the page's data and of the objects that its views share, for the type checker alone.
+// Types of the objects that views share, for the type checker alone; those of what Python answers
+// are generated (tools/answers.d.ts).
 
 type Span = number[]; // from, to
 type SideName = "query" | "key";
@@ -121,45 +122,6 @@ interface LayerHeader {
   parameters: Record<string, { shape: number[]; kind: string; starts: number[] }>;
 }
 
-interface Side {
-  language: string;
-  tokens: string[];
-  words: string[];
-  word_of_token: number[];
-}
-
-interface Part {
-  name: string;
-  title: string;
-  about: string;
-  layers: number;
-  heads: number;
-  causal: boolean;
-  steps: boolean;
-  query: Side;
-  key: Side;
-  roles: string[][] | null;
-  described_roles?: string[][] | null;
-  ways: string[];
-  thumbnail: number[];
-}
-
-interface HeadHighlight {
-  part: string;
-  layer: number;
-  head: number;
-  query: number;
-  key: number;
-  query_word: string;
-  key_word: string;
-  sentence: string;
-  reason: string;
-  disagreement?: string;
-  doubt?: string; // "sure", "in doubt", "not measured" or empty
-  brief?: string; // how often it is right where it is as sure as here
-  accuracy?: string; // how often the head is right, in plain sentences; may be empty
-}
-
 // A picture that a watched model was given. In each part that attends to it a key token is one of
 // its cells (row * columns + column), or none (below 0).
 interface PageImage {
@@ -168,23 +130,6 @@ interface PageImage {
   height: number;
   area: number[]; // left, top, right, bottom of the grid, in fractions of the picture
   parts: Record<string, { rows: number; columns: number; cells: number[] }>;
-}
-
-interface Alignment {
-  words: string[];
-  sources: { key: number; weight: number }[][];
-}
-
-interface PageReading {
-  sentence: string;
-  translation: string;
-  changes?: Change[]; // of an experiment's second run
-  quick: boolean;
-  notes: string[];
-  caution: string;
-  parts: Part[];
-  alignment: Alignment | null;
-  highlight: HeadHighlight | null;
 }
 
 interface HeadChoice {
@@ -405,13 +350,6 @@ interface Because {
   ask(path: number[]): Promise<BecauseTerms>;
 }
 
-interface BecauseTerms {
-  terms: { value: number; query: string; key: string; opens: boolean }[];
-  total: number;
-  count: number;
-  rest: number;
-}
-
 type ChangeName = "redirect" | "knock_out" | "ablate";
 type ChangeField = "word" | "to" | "part" | "layer" | "head";
 
@@ -424,23 +362,8 @@ interface Change {
   head?: number;
 }
 
-interface Run {
-  words: string[];
-  differing: number[];
-}
-
 interface Experiment extends Outcome {
   reading: PageReading;
-}
-
-interface Outcome {
-  changed: string[];
-  same: boolean;
-  before: Run;
-  after: Run;
-  prefix: string[];
-  candidates: { word: string; before: number; after: number }[];
-  caution: string;
 }
 
 type ExperimentState = { running: true } | { error: unknown } | Experiment;
@@ -617,18 +540,6 @@ interface Strips {
   values: Float64Array | number[];
   most: number;
   label?: string;
-}
-
-interface Example {
-  sentence: string;
-  claims: {
-    about: string;
-    agrees: boolean;
-    because: string;
-    document: number[] | string;
-    true: number[] | string;
-  }[];
-  remarks: string[];
 }
 
 // What the Steps view starts from; steps/attend.js says what each field means.
@@ -872,74 +783,16 @@ interface OwnNumbers {
 
 // -- The run view
 
-interface RunAbout {
-  name: string;
-  sentences: number; // of a batch
-  texts: number[]; // tokens of each
-  parts: RunPart[];
-  images: PageImage[];
-  notes: string[];
-}
-
-interface RunPart {
-  name: string;
-  about: string;
-  layers: RunLayer[];
-  query: RunSide;
-  key: RunSide;
-}
-
-// Query i is token i + offset of its text; generated is the first token that the model wrote.
-interface RunSide {
-  text: number | null;
-  offset: number;
-  generated: number | null;
-}
-
 interface MapSize {
   queries: number;
   keys: number;
   least: number[]; // queries and keys of the smallest cell
 }
 
-interface RunLayer extends MapSize {
-  number: number; // in the model
-  heads: string[];
-  exact: boolean; // whether every single weight is known
-  missing: string; // a sentence on what is not
-}
-
 interface RunChoice {
   part: string;
   layer: number;
   head: number;
-}
-
-interface TellingLink {
-  query: number;
-  key: number;
-  weight: number;
-  excess: number;
-}
-
-interface RunHead extends RunChoice {
-  word: string;
-  label: string;
-  measures: Record<string, number[]> | null; // measured, and by chance
-  telling: number;
-  link: TellingLink | null;
-  judged?: string; // what the judge says of it; empty where it was not asked
-}
-
-interface RunRanking {
-  heads: RunHead[];
-  first: (RunChoice & { query: number | null }) | null;
-}
-
-// What each token writes of the text, and the names of tokens that write nothing.
-interface RunText {
-  segments: string[];
-  names: Record<number, string>;
 }
 
 // A row or a column; known is "all", "largest" (what is left has rest together) or "blocks".
@@ -1139,28 +992,6 @@ interface RowModel {
   wholeName: boolean; // whether the line sums to 1
 }
 
-// A model that stays loaded (run/live.js).
-interface ModelAbout {
-  name: string;
-  kind: string;
-  text: string;
-  writes: boolean;
-  two_sided: boolean;
-  chat: boolean;
-  most: number | null;
-}
-
-interface ModelAnswer {
-  run: string;
-  next: { token: string; before: number; after: number }[];
-  written: { start: number; differing: number[] };
-  former: [string, boolean][]; // what was written without the changes, and whether it is gone
-  moved: number[][]; // tokens whose vectors turned most
-  same: boolean;
-  changed: string[];
-  caution: string;
-}
-
 interface LiveState {
   about: ModelAbout | null;
   answer: ModelAnswer | null;
@@ -1177,17 +1008,6 @@ interface LiveState {
 interface MapWindow {
   rows: Span;
   columns: Span;
-}
-
-interface RegionHeader {
-  rows: Span;
-  columns: Span;
-  cells: number[]; // down, across
-  spans: number[]; // positions that the cells would cover were the last as large as the others
-  received: boolean;
-  entropy: boolean;
-  what: string;
-  better: boolean; // whether asking thoroughly gives more
 }
 
 type Region = Omit<RegionHeader, "received" | "entropy"> & {
@@ -1280,60 +1100,6 @@ interface MapPanelState {
 }
 
 // -- The Learn view
-
-// What the source computed for a scene; a scene has those that its text and pictures name.
-interface Facts {
-  [name: string]: unknown;
-  right: number;
-  choices: string[];
-  words: string[];
-  word: string;
-  key_words?: string[];
-  sentence?: string;
-  position?: number;
-  layer?: number;
-  head?: number;
-  weights: number[][] | number[];
-  // Of the taught head: arrows in the plane, bars.
-  query: number[];
-  keys: number[][];
-  values: number[][];
-  output: number[];
-  scores: number[];
-  scaled: number[];
-  shares: number[];
-  root: number;
-  head_width: number;
-  best: string;
-  other: string;
-  best_share: number;
-  other_share: number;
-  // Of other sentences, heads, orders, layers and runs.
-  ending: string;
-  endings: { ending: string; words: string[]; row: number[]; french: string[] }[];
-  rows: number[][][];
-  other_layer: number;
-  other_head: number;
-  per_layer: number;
-  count: number;
-  orders: { name: string; order: number[]; with: number[][]; without: number[][] }[];
-  parts: {
-    before: number;
-    attention: number;
-    between: number;
-    feed_forward: number;
-    after: number;
-  }[];
-  runs: { name: string; row: number[]; french: string[]; chances: number[] }[];
-  candidates: string[];
-  // Of the documents in the appendix.
-  sum_before: number;
-  sum_after: number;
-  own: number[];
-  others: string[];
-  stray: number[];
-  stray_sum: number;
-}
 
 type Paragraph = string | { when?: string; unless?: string; text: string };
 
@@ -1490,69 +1256,12 @@ interface HeadNumbers {
   head: number;
 }
 
-interface SurveyMeasure {
-  documents: number;
-  mean?: number;
-  deviation?: number;
-  baseline?: number;
-  quantiles: Record<string, number>;
-}
-
-interface SurveyHead extends HeadNumbers {
-  role: { measure: string | null; mean: number; baseline: number };
-  measures: Record<string, SurveyMeasure>;
-  distance: number[];
-  entropy_by_position: (number | null)[];
-  received_by_position: (number | null)[];
-  alike: (HeadNumbers & { cosine: number })[];
-  examples: Record<string, { text: string; value: number; source: string; entry: number }[]>;
-}
-
 interface SurveyChoice {
   measure: string;
   head: number; // its place in the report
 }
 
-interface SurveyReport {
-  model: { about: string; window: number };
-  corpus: { documents: number; tokens: number; failed: number; cut: number; windows: number };
-  measures: Record<string, { name: string; meaning: string; target: string; largest: number }>;
-  heads: SurveyHead[];
-  ranked: Record<string, HeadNumbers[]>;
-  alike: { one: HeadNumbers; other: HeadNumbers; cosine: number }[];
-  bands: [number, number][];
-  positions: [number, number][];
-  how: { mean: string; alike: string };
-}
-
 // -- A monitored training (view/page/routes/monitor.py)
-
-interface TrainingAlert {
-  kind: string;
-  severity: "fault" | "danger" | "information";
-  first: number; // step
-  last: number | null; // while it is open
-  heads: number[]; // rows of the picture
-  line: string;
-}
-
-interface TrainingAbout {
-  name: string;
-  layers: { part: string; layer: number; heads: number }[];
-  measures: Record<string, string>; // name: meaning
-  advice: Record<string, string>; // what to look for, or ""
-  every: number;
-  rows: number | null;
-  probe: boolean;
-  threshold: number;
-  observations: number;
-  shown: number; // observations of a measure's answer
-  last: number | null;
-  losses: { steps: number[]; values: (number | null)[] };
-  alerts: TrainingAlert[];
-  damaged: number; // records that were left out
-  missing: number; // records that are no longer there: a file was cut
-}
 
 // One measure of all heads, (steps, heads).
 interface TrainingMeasure {
@@ -1651,28 +1360,6 @@ interface StatusLine {
   wait(more: number): void;
   say(text: string): void;
   question(): Promise<void>;
-}
-
-// The report of regard.check as JSON (checker/report.py).
-interface CheckReport {
-  verdict: string;
-  mistakes: string[];
-  called: string;
-  findings: CheckFinding[];
-  diagnosis: { name: string; about: string; fix: string }[];
-  others: string[];
-  tried: string[];
-  notes: string[];
-}
-
-interface CheckFinding {
-  name: string;
-  status: string;
-  detail: string;
-  wrong: number | string | null; // text where it is NaN or infinite
-  right: number | string | null;
-  element: string;
-  input: string;
 }
 
 type CheckAsk = (fields: { code: string }, options: { seconds: number }) => Promise<Response>;

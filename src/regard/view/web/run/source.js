@@ -226,7 +226,8 @@ function readingHeads({ name, layers, heads, roles, described_roles: described }
     const label = described?.[layer][head] ?? role;
     const telling = Math.max(0, roleStrength(label));
     const word = fieldTerm(role) || role;
-    return { part: name, layer, head, word, label, measures: null, telling, link: null };
+    const named = { part: name, layer, head, word, label, telling };
+    return { ...named, measures: null, link: null, judged: "" };
   });
 }
 
