@@ -154,7 +154,7 @@ class Head:
     def limit(self) -> float:
         """The largest z that counts as an explanation: of few rows, whose features err together."""
         together = len(self.rows) ** 2 / (1 / self.free).sum().clamp_min(1e-9)
-        return float(r.limit(together, self.rounding))
+        return float(r.limit(together))
 
 
 def name_fault(head: Head, known: tuple[Family, ...] = ()) -> tuple[list[Guess], Family | None]:

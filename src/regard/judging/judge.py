@@ -149,9 +149,11 @@ def _unseen(model: Any, paths: list[str]) -> list[str]:
     """Modules named attention in which nothing attended: of another kind, or not run."""
     found: list[str] = []
     for name, module in model.named_modules():
+        if "attention" not in type(module).__name__.lower():
+            continue
         inside = any(path == name or path.startswith(f"{name}.") for path in paths)
         within = any(name.startswith(f"{path.split('#')[0]}.") for path in (*paths, *found))
-        if "attention" in type(module).__name__.lower() and not inside and not within:
+        if not inside and not within:
             found.append(name)
     return found
 

@@ -18,9 +18,6 @@ RELATIVE = math.sqrt(3 / (8 * math.log(2)) / 12)
 # A unit is right to about a fifth (the mantissas of few weights are not spread, sums are taken in
 # other orders): limits are this much wider than chance alone asks for.
 MARGIN = 1.25
-# Where nothing is rounded to fewer bits than sums are kept in, the order of the sums is all there
-# is, and every kernel has its own: faults there are hundreds of units, so that limits may be wide.
-WIDE_MARGIN = 2.5
 # Chance is taken at this many standard deviations: one row in 10^9 were errors normal.
 DEVIATIONS = 6.0
 HIDDEN = -1e15  # a score that stands for -inf: its square times a weight of 0 is 0
@@ -49,11 +46,6 @@ class Rounding:
     def low(self) -> bool:
         """Whether weights are cast to fewer bits than sums are kept in."""
         return self.weights is not None and step(self.weights) > 2.0**-23
-
-    @property
-    def margin(self) -> float:
-        """How much wider limits are than chance alone asks for."""
-        return MARGIN if step(self.output) > 2.0**-23 else WIDE_MARGIN
 
     @property
     def half_step(self) -> float:
@@ -195,7 +187,7 @@ def freedom(redone: Redone, rounding: Rounding, units_av: Any) -> Any:
     return torch.stack(result)
 
 
-def limit(independent: Any, rounding: Rounding) -> Any:
+def limit(independent: Any, margin: float = MARGIN) -> Any:
     """The largest z of a sound kernel over so many independent numbers (Wilson and Hilferty)."""
     spread = 2 / (9 * independent)
-    return rounding.margin * (1 - spread + DEVIATIONS * spread**0.5) ** 1.5
+    return margin * (1 - spread + DEVIATIONS * spread**0.5) ** 1.5
