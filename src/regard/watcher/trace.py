@@ -148,8 +148,9 @@ class Parting:
             most = max(layer.most for layer in self.layers)
             if not any(any(layer.rounding.values()) for layer in self.layers):
                 return "How far rounding alone takes the two runs apart is not known."
-            return (f"The two runs differ by no more than rounding explains in all "
-                    f"{len(self.layers)} layers (at most {most:.2f} times).")  # fmt: skip
+            where = f"all {len(self.layers)} layers" if len(self.layers) > 1 else "its one layer"
+            return (f"The two runs differ by no more than rounding explains in {where} "
+                    f"(at most {most:.2f} times).")  # fmt: skip
         gap = self.layers[self.at]
         if self.where == "inputs":
             beyond = [x for x in gap.beyond if x in INPUTS]
