@@ -259,7 +259,7 @@ def command(tmp_path, capsys):
 
 def test_the_command(tmp_path, command):
     asked = "judge", tmp_path, "a dog ate a dog"
-    status, out, err = command(*asked, "--spec")
+    status, out, err = command(*asked, "--spec", "--dense")
     assert (status, "asked as spec says: scale" in out) == (0, True), err
     half = "--dtype", "bfloat16", "--attention", "eager"
     status, out, _ = command(*asked, "--generate", "2", *half)

@@ -41,6 +41,9 @@ def judge(
     spec: Annotated[
         bool, typer.Option("--spec", help="Compare what was asked for with the model's config.")
     ] = False,
+    dense: Annotated[
+        bool, typer.Option("--dense", help="Say what windows and sparse masks give up.")
+    ] = False,
     json: Annotated[bool, typer.Option("--json", help="Print all heads as JSON.")] = False,
     save: Annotated[
         Path | None, typer.Option(help="Save the run with its verdict as x.regard.")
@@ -75,7 +78,7 @@ def judge(
     if attention:
         loaded.model.set_attn_implementation(attention)
     inputs = loaded.inputs(content, generate)
-    options: dict[str, Any] = {"rows": rows, "calls": calls, "seed": seed}
+    options: dict[str, Any] = {"rows": rows, "calls": calls, "seed": seed, "dense": dense}
     options["spec"] = loaded.model.config if spec else None
     verdict = _judged(loaded, inputs, generate, options, save)
     if json:

@@ -35,13 +35,20 @@ class Judge:
     ``read`` is a reader of the watcher's seam; whoever has one of his own gives it each call.
     """
 
-    def __init__(self, rows: int = 32, calls: int = 1, seed: int = 0, spec: Any = None) -> None:
+    def __init__(
+        self,
+        rows: int = 32,
+        calls: int = 1,
+        seed: int = 0,
+        spec: Any = None,
+        dense: bool = False,
+    ) -> None:
         from regard.judging.specification import Specification
 
         for name, number in (("rows", rows), ("calls", calls)):
             if not isinstance(number, int) or isinstance(number, bool) or number < 1:
                 raise ArgumentError(f"{name} must be a whole number from 1, got {number!r}.")
-        self.rows, self.calls, self.seed = rows, calls, seed
+        self.rows, self.calls, self.seed, self.dense = rows, calls, seed, dense
         self.spec = None if spec is None else Specification.of(spec)
         self.verdict = Verdict()
         self.seen: Counter[str] = Counter()  # calls by path
@@ -61,6 +68,7 @@ class Judge:
             self._take(asked, path, module)
 
     def _take(self, asked: Asked | str, path: str, module: Any) -> None:
+        from regard.judging.dense import dense_shares
         from regard.judging.naming import name_heads
         from regard.judging.one_call import CallResult, judge_call
 
@@ -79,6 +87,8 @@ class Judge:
         if self.spec is not None:
             self.spec.compare(asked, module, self.verdict)
         result = judge_call(asked, self.rows, self.seed, count)
+        if self.dense and not result.reason and asked.query is not None:
+            result.dense = dense_shares(asked, result.rows.to(asked.value.device))
         if not result.ok:
             known = {(fault.path, fault.head) for fault in self.verdict.faults}
             new = any((path, head) not in known for _, head in result.wrong_rows)
@@ -167,6 +177,7 @@ def judge(
     spec: Any = None,
     kernel: Any = (),
     keep: bool = False,
+    dense: bool = False,
 ) -> Judging:
     """Say of each head whether its attention is right, wrong and how, or not judged and why.
 
@@ -189,6 +200,8 @@ def judge(
         wherever a module's name is bound to it, and put back.
     keep : keep what another run on the same text can be compared by, 32 rows of what each attention
         was given and gave, for ``verdict.compare`` and ``verdict.save``. Always so of a ``seen``.
+    dense : also measure, on the same rows, how much of the weight of dense attention lies on the
+        keys that a head sees through its window or mask, and how much on the best as many.
 
     Returns
     -------
@@ -218,4 +231,5 @@ def judge(
     model = model if seen is None else seen._model_recorder().model
     if keep and model is None:
         raise ArgumentError("keep needs a model: regard.judge(model, keep=True).")
-    return Judging(model, Judge(rows, calls, seed, spec), kernels, keep or seen is not None, seen)
+    judge = Judge(rows, calls, seed, spec, dense)
+    return Judging(model, judge, kernels, keep or seen is not None, seen)

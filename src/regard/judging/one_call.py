@@ -33,6 +33,7 @@ class CallResult:
     rows_off: Any = None  # (b, h) of its worst row
     wrong_rows: dict[tuple[int, int], list[int]] = field(default_factory=dict)
     names: dict[tuple[int, int], Any] = field(default_factory=dict)  # of wrong heads
+    dense: tuple[Any, Any] | None = None  # (b, h) shares of the dense weight: seen, at best
 
     @property
     def ok(self) -> bool:

@@ -54,6 +54,7 @@ class _Place:
     square: Any = None  # (h,) sum over the rows of z squared
     worst: Any = None  # (h,) z of the worst row
     state: Any = None  # (h,)
+    dense: Any = None  # (2, h) sums over calls: share of the dense weight seen, and at best
 
     def add(self, result: CallResult) -> None:
         if self.state is None:
@@ -63,6 +64,9 @@ class _Place:
         judged = (state != SKIPPED).sum(0)
         rows = result.rows.shape[-1]
         self.calls += 1
+        if result.dense is not None:
+            shares = np.stack([x.numpy().mean(0) for x in result.dense])
+            self.dense = shares if self.dense is None else self.dense + shares
         self.rows += judged * rows
         self.square += (np.minimum(result.z.numpy(), 1e15) ** 2).sum(0) * rows
         self.worst = np.maximum(self.worst, result.rows_off.numpy().max(0))
@@ -76,6 +80,13 @@ class _Place:
     def z(self) -> Any:
         """(h,) root mean square error in units over everything redone."""
         return np.sqrt(self.square / np.maximum(self.rows, 1))
+
+    def shares(self, head: int) -> dict[str, float]:
+        """Of the weight of dense attention on the keys that are seen, and on the best as many."""
+        if self.dense is None:
+            return {}
+        seen, best = self.dense[:, head] / self.calls
+        return {"dense_seen": float(seen), "dense_best": float(best)}
 
     def to_json(self) -> dict[str, Any]:
         return {x: y.tolist() if isinstance(y, np.ndarray) else y for x, y in vars(self).items()}
@@ -199,6 +210,7 @@ class Verdict:
                     "fault": texts.get((path, head), ""), "units": float(place.z[head]),
                     "worst_row": float(place.worst[head]), "rows": int(place.rows[head]),
                     "calls": place.calls,
+                    **place.shares(head),
                 }  # fmt: skip
 
     def compare(self, other: Verdict) -> Parting | None:
@@ -263,6 +275,7 @@ class Verdict:
             lines.append("ASKED OTHERWISE THAN spec: " + "; ".join(self.against_spec))
         elif self.agrees_with_spec:
             lines.append("asked as spec says: " + ", ".join(self.agrees_with_spec))
+        lines += self._dense()
         if self.places:
             lines.append(self._limits())
         lines += self.other_layers
@@ -299,6 +312,17 @@ class Verdict:
         if right <= 0:
             return f"{text}; no head is right"
         return f"{text}; the other {_count(right, 'head')} {'is' if right == 1 else 'are'} right"
+
+    def _dense(self) -> list[str]:
+        """What the keys that heads do not see would have had, where it was asked for."""
+        heads = [x for x in self.to_dicts() if "dense_seen" in x]
+        if not heads:
+            return []
+        seen, best = (np.mean([x[name] for x in heads]) for name in ("dense_seen", "dense_best"))
+        least = min(heads, key=lambda x: x["dense_seen"])
+        return [f"the keys seen hold {seen:.1%} of the weight of dense attention, the best as many "
+                f"{best:.1%}; least {least['dense_seen']:.1%} (layer {least['layer']}, "
+                f"head {least['head']})".replace("%", " %")]  # fmt: skip
 
     def _limits(self) -> str:
         parts = [
