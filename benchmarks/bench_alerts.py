@@ -39,6 +39,7 @@ import regard
 from regard.monitoring import rules as rule_numbers
 from regard.monitoring.certificate import Spread
 from regard.monitoring.folder import Layer
+from regard.monitoring.optimizer import WeightSample
 from regard.monitoring.rules import Rules, Setting, StepNumbers
 
 BATCH, LENGTH, WORDS = 16, 24, 16
@@ -240,6 +241,12 @@ class Training:
         self.layer = seed % len(model.attentions)
         self.head = seed // 2 % model.attentions[0].heads
 
+    def monitored(self, **options: Any) -> Any:
+        self.monitor = regard.monitor(
+            self.model, on_alert=lambda _: None, on_error="raise", **options
+        )
+        return self.monitor
+
     def run(self, record: Record, until: int, keep_at: int | None = None) -> Any:
         """Train from the record's last step on, with its fault; the state before a step."""
         kept = None
@@ -298,6 +305,9 @@ class Training:
         self.model.load_state_dict(model)
         self.optimizer.load_state_dict(optimizer)
         self.random.set_state(random)
+        if self.monitor._weights is None:  # of another process
+            self.monitor._weights = WeightSample(self.model)
+            self.monitor._weights.change()
         self.monitor._weights._before = before
         self.monitor.step = step
 
@@ -342,9 +352,7 @@ def begun(task: str, seed: int, schedule: str = "constant") -> tuple[Training, A
     words, draw = TASKS[task]
     training = Training(Model(words), draw, seed, STEPS)
     training.schedule = schedule
-    monitor = training.monitor = regard.monitor(
-        training.model, every=EVERY, on_alert=lambda _: None, on_error="raise"
-    )
+    monitor = training.monitored(every=EVERY)
     return training, monitor, Record(task, "none", seed, None, [], schedule)
 
 
@@ -385,18 +393,33 @@ def faulty(task: str, seed: int) -> list[Record]:
     return [*found, checked(record, monitor)]
 
 
-def long(steps: int) -> list[Record]:
-    """One long training on characters of all of the documentation: 4 layers of 4 heads."""
+PART = 2000  # steps of the long training in one process
+
+
+def long(folder: Path, steps: int) -> list[Record]:
+    """One long training of the small model on characters of all of the documentation.
+
+    What it goes on from is kept in the folder after every part.
+    """
     torch.manual_seed(0)
     draw = characters(32, *sorted(DOCS.glob("*.md")))
-    training = Training(Model(128, layers=4), draw, 0, steps)
-    training.schedule, record = "cosine", Record("characters", "none", 0, None, [], "cosine")
-    monitor = training.monitor = regard.monitor(
-        training.model, every=50, on_alert=lambda _: None, on_error="raise"
-    )
-    with monitor:
-        training.run(record, steps)
-    return [checked(record, monitor)]
+    training = Training(Model(128), draw, 0, steps)
+    training.schedule, path = "cosine", folder / f"long {steps}.part"
+    record = Record("characters", "none", 0, None, [], "cosine")
+    state = None
+    if path.exists():
+        kept, state = torch.load(path, weights_only=False)
+        record = Record(**kept)
+    while len(record.losses) < steps:
+        at = len(record.losses)
+        with training.monitored(every=50, step=at):
+            if state is not None:
+                training.go_back(state, at)
+            training.run(record, at + PART)
+            state = training.state()
+        torch.save((dataclasses.asdict(record), state), path)
+        print(f"long training: step {at + PART}", flush=True)
+    return [record]
 
 
 def recorded(folder: Path, name: str, work: Callable[[], list[Record]]) -> list[Record]:
@@ -506,7 +529,7 @@ def main() -> None:
         name: table_of([x for x in told if x["schedule"] == name]) for name in [*SCHEDULES][1:]
     }
     if chosen.long:
-        (record,) = recorded(folder, f"long {chosen.long}", lambda: long(chosen.long))
+        (record,) = recorded(folder, f"long {chosen.long}", lambda: long(folder, chosen.long))
         results["long"] = record.told() | {
             f"shift with {most:g} and {one:g}": len(record.events(most, one))
             for most, one in product(LEVELS, SINGLE)

@@ -76,8 +76,7 @@ def test_a_torn_last_record_is_dropped_and_writing_goes_on(tmp_path, name, left)
     before, path = History.load(tmp_path), tmp_path / name
     whole = path.read_bytes()
     size = len(whole.splitlines(keepends=True)[-1]) if name == EVENTS else None
-    kinds = {OBSERVED: before.about.observed_type, STEPS: before.about.step_type}
-    size = size or kinds[name].itemsize
+    size = size or before.about.records[name].itemsize
     os.truncate(path, len(whole) - size + left)
     torn = History.load(tmp_path)
     counts = (len(torn.steps), len(torn.all_steps), len(torn.events))
@@ -142,7 +141,7 @@ def test_a_data_file_that_is_cut_is_told(tmp_path, name, ended):
         (tmp_path / EVENTS).write_text("".join(x for x in events if '"closed"' not in x))
     assert whole.missing == History.load(tmp_path).missing == 0
     content, about = path.read_bytes(), whole.about
-    size = (about.observed_type if name == OBSERVED else about.step_type).itemsize
+    size = about.records[name].itemsize
     for kept in range(len(content) // size):
         path.write_bytes(content[: kept * size + size // 2 * (kept % 2)])
         cut = History.load(tmp_path)

@@ -80,15 +80,15 @@ class About:
             raise ArgumentError(f"index must be 0-{len(self.layers) - 1}, got {index!r}.")
         return slice(*self.starts[index : index + 2])
 
-    @property
-    def observed_type(self) -> np.dtype[Any]:
-        numbers = ("measures", "<f4", (len(self.measures), self.heads))
-        return np.dtype([("step", "<i8"), numbers, ("checksum", "<u8")])
-
-    @property
-    def step_type(self) -> np.dtype[Any]:
-        numbers = ("loss", "<f8"), ("bound", "<f4", (len(self.layers),))
-        return np.dtype([("step", "<i8"), *numbers, ("checksum", "<u8")])
+    @cached_property
+    def records(self) -> dict[str, np.dtype[Any]]:
+        """The type of the records of each data file."""
+        observed = [("measures", "<f4", (len(self.measures), self.heads))]
+        step = [("loss", "<f8"), ("bound", "<f4", (len(self.layers),))]
+        return {
+            name: np.dtype([("step", "<i8"), *numbers, ("checksum", "<u8")])
+            for name, numbers in ((OBSERVED, observed), (STEPS, step))
+        }
 
     @classmethod
     def read(cls, folder: str | Path) -> About:
@@ -152,7 +152,7 @@ class FolderWriter:
         """The last step of a training that goes on; None of a new one."""
         if self.about is None:
             return None
-        steps = _records(self.folder / STEPS, self.about.step_type)[0]["step"]
+        steps = _records(self.folder, self.about, STEPS)[0]["step"]
         return int(steps[-1]) if len(steps) else None
 
     def begin(self, about: About) -> None:
@@ -168,9 +168,12 @@ class FolderWriter:
             found = asdict(about)
             text = json.dumps(found | {"crc32": _crc32(found)}, indent=1)
             write_text(self.folder / ABOUT, text + "\n")
-        for name, kind in ((OBSERVED, about.observed_type), (STEPS, about.step_type)):
-            _drop_torn_record(self.folder / name, kind.itemsize)
-        _drop_torn_line(self.folder / EVENTS)
+        for name in (OBSERVED, STEPS, EVENTS):
+            path = self.folder / name
+            if path.exists():
+                kept = path.read_bytes().rfind(b"\n") + 1 if name == EVENTS else path.stat().st_size
+                size = 1 if name == EVENTS else about.records[name].itemsize
+                os.truncate(path, kept // size * size)
         self.about = about
         for event in _read_events(self.folder / EVENTS):
             if event["kind"] == "alert":
@@ -180,23 +183,19 @@ class FolderWriter:
 
     def observed(self, step: int, table: Array) -> None:
         """Append the measures (measure, head) of an observed step."""
-        assert self.about is not None
-        record = np.zeros(1, self.about.observed_type)
-        record["step"], record["measures"] = step, table
-        self._append_record(OBSERVED, record)
+        self._append_record(OBSERVED, step, table)
 
     def step(self, step: int, loss: float, bounds: Array) -> None:
         """Append a step's loss, nan where it is not known, and the bound of each layer."""
-        assert self.about is not None
-        record = np.zeros(1, self.about.step_type)
-        record["step"], record["loss"], record["bound"] = step, loss, bounds
-        self._append_record(STEPS, record)
+        self._append_record(STEPS, step, loss, bounds)
 
     def event(self, kind: str, step: int, **fields: Any) -> None:
         line = json.dumps({"kind": kind, "step": step, **fields}, ensure_ascii=False)
         self._append(EVENTS, line.encode("utf-8") + b"\n")
 
-    def _append_record(self, name: str, record: Array) -> None:
+    def _append_record(self, name: str, *numbers: Any) -> None:
+        assert self.about is not None
+        record = np.array([(*numbers, 0)], self.about.records[name])
         record["checksum"] = _checksums(record)
         self._append(name, record.tobytes())
 
@@ -211,8 +210,7 @@ class FolderWriter:
     def written(self, kind: str) -> None:
         """Note how many records the files have, so that a file that is cut later is told."""
         assert self.about is not None
-        kinds = (OBSERVED, self.about.observed_type), (STEPS, self.about.step_type)
-        paths = [(self.folder / name, kind.itemsize) for name, kind in kinds]
+        paths = [(self.folder / name, kind.itemsize) for name, kind in self.about.records.items()]
         counts = [x.stat().st_size // size if x.exists() else 0 for x, size in paths]
         last = self.last_step
         self.event(kind, -1 if last is None else last, records=counts)
@@ -228,19 +226,9 @@ def _described(layer: Layer | None) -> str:
     return "no more" if layer is None else f"{layer} of {layer.heads} heads at {layer.path!r}"
 
 
-def _drop_torn_record(path: Path, size: int) -> None:
-    if path.exists() and path.stat().st_size % size:
-        os.truncate(path, path.stat().st_size // size * size)
-
-
-def _drop_torn_line(path: Path) -> None:
-    """Cut a file behind its last whole line, so that the next is a line of its own."""
-    if path.exists():
-        os.truncate(path, path.read_bytes().rfind(b"\n") + 1)
-
-
-def _records(path: Path, kind: np.dtype[Any]) -> tuple[Array, int]:
+def _records(folder: str | Path, about: About, name: str) -> tuple[Array, int]:
     """Sound records of a file, without a torn last one, and the number of damaged ones."""
+    path, kind = Path(folder) / name, about.records[name]
     data = path.read_bytes() if path.exists() else b""
     records = np.frombuffer(data[: len(data) // kind.itemsize * kind.itemsize], kind)
     sound = records["checksum"] == _checksums(records)
@@ -285,8 +273,7 @@ class History:
     def load(cls, folder: str | Path) -> History:
         """Read a folder, of a training that is over, still runs, or was killed."""
         about = About.read(folder)
-        kinds = {OBSERVED: about.observed_type, STEPS: about.step_type}
-        read = [_records(Path(folder) / name, kind) for name, kind in kinds.items()]
+        read = [_records(folder, about, name) for name in about.records]
         observed, every = (_last_of_each(records) for records, _ in read)
         events, damaged = tuple(_read_events(Path(folder) / EVENTS)), sum(bad for _, bad in read)
         counts = [len(records) + bad for records, bad in read]

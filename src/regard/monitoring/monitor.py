@@ -171,6 +171,8 @@ class Monitor(AbstractContextManager["Monitor"]):
         self._facts: list[StepNumbers] = []  # of the steps since the last observed one
         self._rows: list[Parts] = []
         self._pending: list[PendingStep] = []
+        parameters = _unwrapped(model).parameters()
+        self._device: Any = next((x.device for x in parameters), "cpu")  # of the last attention
         self._ranks: bool | None = None  # whether all see the same layers; None if not asked yet
         self._block: ExitStack | None = None
         self._lists: LayerLists | None = None  # until the layers are known
@@ -306,6 +308,8 @@ class Monitor(AbstractContextManager["Monitor"]):
             return
         if self._layers and key not in self._layers:
             return
+        tensor = call.weights if call.query is None else call.query
+        self._device = self._device if tensor is None else tensor.device
         call, live = call.detached, self._live(call.mask)
         bound_h, exact_h = bound(call, live), None
         if self._block is not None:
@@ -450,11 +454,10 @@ class Monitor(AbstractContextManager["Monitor"]):
         """What this rank knows of a step, as a row that waits for those of the steps after it."""
         if self.failed or not self._layers:
             return
-        state, device = self._state, self._device
+        facts = self._state.facts_row(self._layers, self._device, self.shares_of_step)
         bound_and_exact = self._take_scores()[:2].reshape(-1)
-        facts = state.facts_row(self._layers, device, self.shares_of_step)
         self._rows.append(Parts(facts, bound_and_exact))
-        self._facts.append(state.host_numbers(self.step, self._layers))
+        self._facts.append(self._state.host_numbers(self.step, self._layers))
 
     @_guarded
     def _send(self, due: bool) -> list[Event]:
@@ -470,7 +473,7 @@ class Monitor(AbstractContextManager["Monitor"]):
             self._facts, self._rows = [], []
         # On a GPU the step before has passed its forward by now: the host does not wait for long,
         # and not for this one.
-        return self._drain(keep=1 if self._device.type != "cpu" else 0)
+        return self._drain(keep=0 if str(self._device) == "cpu" else 1)
 
     def _ranks_agree(self) -> bool:
         """Whether the monitors of all ranks run and see the same layers; all stop where not."""
@@ -484,15 +487,6 @@ class Monitor(AbstractContextManager["Monitor"]):
             )
             self._detach()
         return self._ranks
-
-    @property
-    def _device(self) -> Any:
-        import torch
-
-        model = self._model()
-        parameters = iter(()) if model is None else (x.device for x in model.parameters())
-        known = next(iter(self._state.scores.values()), None)
-        return next(parameters, torch.device("cpu")) if known is None else known.device
 
     def _take_scores(self) -> torch.Tensor:
         """Scores of the current step; what was found since the last time joins the windows."""

@@ -34,10 +34,9 @@ def over_ranks(parts: Parts) -> Parts:
 def same_on_all_ranks(number: int, device: Any) -> bool:
     """Whether all ranks have the same number."""
     import torch
-    import torch.distributed as dist
 
     both = torch.tensor([number, -number], dtype=torch.float64, device=device)
-    dist.all_reduce(both, dist.ReduceOp.MAX)
+    largest_on_all_ranks(both)
     return bool(both[0] == -both[1])
 
 

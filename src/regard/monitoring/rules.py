@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from regard.arguments import fits
 from regard.monitoring.certificate import Spread
 from regard.monitoring.events import RULES, Event, where
 from regard.monitoring.folder import Layer
@@ -70,15 +71,12 @@ class Setting(NamedTuple):
     @staticmethod
     def read(listed: list[object]) -> dict[int, list[Setting]]:
         """Settings by layer as a folder has them; those that are damaged are left out."""
-        found: dict[int, list[Setting]] = {}
-        for place, layer in enumerate(listed):
-            own = [x for x in layer if isinstance(x, list)] if isinstance(layer, list) else []
-            whole = [x for x in own if len(x) == len(Setting._fields)]
-            plain = [x for x in whole if all(y is None or isinstance(y, str | float) for y in x)]
-            known = [Setting(*x) for x in plain]
-            if known:
-                found[place] = known
-        return found
+        kinds = tuple[str, float | None, float | None, str, str | None]
+        layers = {place: x for place, x in enumerate(listed) if isinstance(x, list)}
+        found = {
+            place: [Setting(*x) for x in own if fits(x, kinds)] for place, own in layers.items()
+        }
+        return {place: own for place, own in found.items() if own}
 
 
 def call_setting(call: AttentionCall) -> Setting:
@@ -421,7 +419,7 @@ class Rules:
         grown = norms - norms_then
         if not AWAY_STEPS <= step - then <= 2 * AWAY_STEPS or self._steps < ONE_HEAD_FROM:
             return UNKNOWN
-        if not np.isfinite(grown).any():
+        if not np.isfinite(grown).any(axis=1).all():
             return UNKNOWN  # attention by hand hides its queries and keys
         usual = np.nanmedian(grown, axis=1, keepdims=True)
         beyond = grown - usual
