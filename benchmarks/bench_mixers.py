@@ -37,7 +37,7 @@ from transformers import (
 )
 
 import regard
-from regard.watcher.mixers.proven import evenly
+from regard.watcher.mixers.mixer_table import evenly
 
 LENGTHS, ROWS, VOCABULARY = (1024, 8192, 32768), 64, 64
 TABLES = 6  # n x n in float32 for each head, that TransformerLens holds at once

@@ -99,7 +99,7 @@ built small with random parameters and watched with `mixers=True` ([mixers.md](m
 - *columns*: tokens, through a short convolution where one stands before the value; or positions of
   the value, where what enters it is made of several tokens in another way.
 - *error*: the largest of all proofs over layers, as a part of the sizes: the replayed output with
-  the model's, the weights times the value with its output, and the sum of the parts of the tokens.
+  the model's, the weights times the value with its output, what the tokens wrote with the value.
 - *cache*: the same after a cache was filled and {steps} more tokens were read one by one; *padded*:
   of a sentence with {padding} tokens of padding before it in a batch; *bfloat16*: the output of the
   model rounds to 8 bits there, and what is replayed does not.

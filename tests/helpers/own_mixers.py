@@ -236,6 +236,20 @@ class TwoValues(nn.Module):
         return self.one(x[..., :]) + self.other.out(self.other(x)).tanh()
 
 
+def hybrid_model():
+    """One layer of each kind: a gated delta net of 2 heads, and a softmax of 4."""
+    from transformers import Qwen3NextConfig, Qwen3NextForCausalLM
+
+    config = Qwen3NextConfig(
+        vocab_size=64, hidden_size=32, intermediate_size=48, num_hidden_layers=2,
+        num_attention_heads=4, num_key_value_heads=2, head_dim=8, linear_num_key_heads=2,
+        linear_num_value_heads=2, linear_key_head_dim=8, linear_value_head_dim=8, num_experts=0,
+        layer_types=["linear_attention", "full_attention"], mlp_only_layers=[0, 1], pad_token_id=0,
+    )  # fmt: skip
+    torch.manual_seed(0)
+    return Qwen3NextForCausalLM(config).eval()
+
+
 FORMULAS = {
     "linear attention, causal": LinearAttention,
     "linear attention, both ways": lambda: LinearAttention(causal=False),

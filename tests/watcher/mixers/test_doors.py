@@ -1,11 +1,15 @@
 """A hybrid model in the other doors: sources count both kinds of layers, the monitor names one."""
 
+import json
+
 import numpy as np
 import pytest
 import torch
-from transformers import Qwen3NextConfig, Qwen3NextForCausalLM
+from tests.helpers.own_mixers import hybrid_model
 
 import regard
+from regard.view.page.answers import Sources, Stop
+from regard.view.page.routes.map import answers
 
 IDS = torch.randint(3, 64, (1, 20), generator=torch.Generator().manual_seed(1))
 SPANS = {"one": (0, 6), "other": (6, 12)}
@@ -15,15 +19,7 @@ UNSEEN = "No softmax attention was seen in 1 of 2 layers of model.layers: Qwen3N
 
 @pytest.fixture(scope="module")
 def hybrid():
-    """One layer of each kind: a gated delta net of 2 heads, and a softmax of 4."""
-    config = Qwen3NextConfig(
-        vocab_size=64, hidden_size=32, intermediate_size=48, num_hidden_layers=2,
-        num_attention_heads=4, num_key_value_heads=2, head_dim=8, linear_num_key_heads=2,
-        linear_num_value_heads=2, linear_key_head_dim=8, linear_value_head_dim=8, num_experts=0,
-        layer_types=["linear_attention", "full_attention"], mlp_only_layers=[0, 1], pad_token_id=0,
-    )  # fmt: skip
-    torch.manual_seed(0)
-    return Qwen3NextForCausalLM(config).eval()
+    return hybrid_model()
 
 
 def sources(model, **options):
@@ -73,3 +69,17 @@ def test_the_monitor_says_which_layers_it_cannot_watch(hybrid):
         hybrid.eval()
     assert monitor.notes == [f"{UNSEEN} They are not monitored."]
     assert len(monitor.last["score"]) == 4
+
+
+def test_the_page_is_given_rows_with_signs(hybrid, tmp_path):
+    seen, _ = sources(hybrid, mixers=True)
+    seen.save(tmp_path / "run.regard")
+    asked = answers(Sources(files=(tmp_path / "run.regard",)))
+    about = json.loads(asked["/api/map/about"]({"file": 0}, Stop()).content)
+    assert [x["path"] for x in about["mixers"]] == ["model.layers.0.linear_attn"]
+    answer = asked["/api/map/mixer"]({"file": 0, "number": 0}, Stop())
+    shown = np.frombuffer(answer.content, np.float32).reshape(2, 20, 20)
+    np.testing.assert_array_equal(shown, seen.mixers.drawn(0))
+    np.testing.assert_allclose(np.abs(shown).sum(-1), 1, rtol=1e-6)
+    assert shown.min() < 0
+    assert json.loads(answer.headers["X-Regard-Shown"]) == {"rows": list(range(20))}

@@ -105,6 +105,12 @@ def test_signed_weights_cancel():
     np.testing.assert_allclose(
         mixer.negative, (np.maximum(-weights, 0).sum(-1) / mass).mean(-1), atol=1e-5
     )
+    parts = mixer._proven.tokens.parts(torch.from_numpy(weights[:, 9])).T.unflatten(1, (4, -1))
+    mixed = mixer._proven.replay.mixed_tv[9].unflatten(0, (4, -1))
+    against = (parts * mixed).sum(-1).numpy().T < 0
+    assert 0 < against.sum() < against.size
+    signed = np.where(against, -1, 1) * mixer.taken(9)  # taken back, or not
+    np.testing.assert_allclose(mixer.drawn[:, 9], signed, atol=1e-6)
     assert mixer.convolved
     assert mixer.measured.biases_ga.max() > 0  # what the convolution's bias wrote stands apart
 
@@ -302,6 +308,8 @@ def test_a_file_holds_the_measures(tmp_path):
         live, stored = (x.sentence(sentence).mixers for x in (seen, loaded))
         assert stored.facts == tuple(json.loads(json.dumps(live.facts)))
         assert str(stored) == str(live)
+        np.testing.assert_array_equal(stored.drawn(0), live.drawn(0))
+        assert stored.drawn(1) is live.drawn(1) is None  # it is refused
     assert list(loaded.mixers.refused) == ["layers.2.0"]
     assert seen.sentence(0).to_dict()["mixers"] == list(seen.mixers.facts)
     plain = watched(Hybrid(Softmax), {"input_ids": ids()})

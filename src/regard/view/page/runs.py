@@ -29,6 +29,7 @@ from regard.watcher.capture.runs import LayerKey
 from regard.watcher.layer import LayerObservation
 from regard.watcher.measures.head_report import HeadRow, report
 from regard.watcher.measures.telling_link import TellingLink, telling_link
+from regard.watcher.mixers.mixer_table import MixerFacts
 from regard.watcher.seen import Seen
 
 TITLES = {
@@ -201,6 +202,7 @@ class Run:
     notes: Sequence[str] = ()
     path: Path | None = field(default=None, compare=False)
     judged: Mapping[tuple[str, int, int], str] = field(default_factory=dict)
+    mixers: MixerFacts | None = None  # layers without a softmax, where they were watched
 
     def about(self) -> dict[str, Any]:
         """What the page shows first (web/types.d.ts: RunAbout)."""
@@ -211,6 +213,7 @@ class Run:
             "parts": [part.about() for part in self.parts],
             "images": list(self.images),
             "notes": list(self.notes),
+            "mixers": [] if self.mixers is None else list(self.mixers.facts),
         }
 
     def part(self, name: Any) -> Part:
@@ -322,7 +325,10 @@ def watched_run(seen: Seen, name: str = "model", path: Path | None = None) -> Ru
         notes.append(f"Judged: {str(seen.verdict).splitlines()[0]}.")
     images = page_images(one)
     judged = _judged(seen)
-    return Run(name, tuple(parts), tuple(texts), seen.sentences, images, notes, path, judged)
+    mixers = one.mixers if one.watched_mixers else None
+    return Run(
+        name, tuple(parts), tuple(texts), seen.sentences, images, notes, path, judged, mixers
+    )
 
 
 def _judged(seen: Seen) -> dict[tuple[str, int, int], str]:

@@ -783,6 +783,31 @@ interface OwnNumbers {
 
 // -- The run view
 
+interface RunAbout {
+  mixers?: MixerLayer[]; // where they were watched
+}
+
+// A layer without a softmax, as "print" shows it; with a problem it has nothing more.
+interface MixerLayer {
+  path: string;
+  kind: string;
+  problem?: string;
+  width?: number;
+  cancelled?: number[]; // of each head
+}
+
+// Signed shares (heads, rows, tokens) of such a layer, and which tokens the rows are of.
+interface MixerRows {
+  rows: number[];
+  shape: number[];
+  values: Float32Array;
+}
+
+interface MixersPanel {
+  root: HTMLElement;
+  show(run: RunSource): Promise<void>;
+}
+
 interface MapSize {
   queries: number;
   keys: number;
@@ -811,6 +836,7 @@ interface RunSource {
   region(choice: RunChoice, request: RegionRequest): Promise<Region>;
   row(choice: RunChoice, query: number): Promise<RunLine>;
   column?(choice: RunChoice, key: number): Promise<RunLine>;
+  mixer?(number: number): Promise<MixerRows>;
   weights?(part: string, query: number, key: number): Promise<number[][]>; // layer, head, weight
   reading?: PageReading; // of a sentence
   notes?(): string[]; // what has to be said about the weights that were asked for last
@@ -872,6 +898,7 @@ interface RunView {
   panes: Record<SideName, TextPane>;
   map: ReturnType<typeof import("./run/map_panel.js").mapPanel>;
   pictures: ReturnType<typeof import("./run/ways.js").sentencePictures>;
+  mixers: MixersPanel;
   heads: ReturnType<typeof import("./run/heads_list.js").headsList>;
   list: ReturnType<typeof import("./run/row_list.js").rowList>;
   images: ReturnType<typeof import("./run/image_overlay.js").imageOverlay>;

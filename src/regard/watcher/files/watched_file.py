@@ -74,11 +74,14 @@ def save(seen: Seen, path: Path, query_and_key: bool) -> None:
         "spans": [],
     }
     header["without_softmax"] = [x.to_dict() for x in seen.without_softmax]
-    if seen.watched_mixers:
-        each = [seen.sentence(x).mixers.facts for x in range(seen.sentences)]
-        header["mixers"] = [list(facts) for facts in each]
     header["paths"] = {path: list(key) for path, key in seen.paths.items()}
     arrays: dict[str, Array] = {}
+    if seen.watched_mixers:
+        each = [seen.sentence(x).mixers for x in range(seen.sentences)]
+        header["mixers"] = [list(mixers.facts) for mixers in each]
+        for sentence, mixers in enumerate(each):
+            drawn = {f"mixer.{x}.{sentence}": mixers.drawn(x) for x in range(len(mixers))}
+            arrays |= {name: array for name, array in drawn.items() if array is not None}
     texts: dict[str, TokenizedText] = {}
     for sentence in range(seen.sentences):
         for layer_key in seen.sentence(sentence).names:
@@ -173,7 +176,12 @@ class StoredLayers:
         each = self.header.get("mixers")
         if each is None:
             raise NotAskedError("mixers were not watched: regard.watch(model, mixers=True).")
-        return StoredMixers(tuple(each[sentence]))
+
+        def drawn(number: int) -> Any:
+            name = f"mixer.{number}.{sentence}"
+            return next((self.arrays[x] for x in (name,) if x in self.arrays), None)
+
+        return StoredMixers(each[sentence], drawn)
 
     @property
     def layer_keys(self) -> tuple[LayerKey, ...]:

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 import torch
 from torch import Tensor, nn
+from torch.utils._pytree import tree_map
 
 from regard.typing import Array
 from regard.watcher.capture.modules import all_modules, attach_hook, in_backward, is_traced
@@ -67,10 +68,10 @@ class KeptMixer:
         calls = [self.calls[i] for i in numbers]
         dtype = wide(calls[0].hidden.dtype)
         hidden = torch.cat([_one(x.hidden, sentence) for x in calls], dim=1)[:, first:stop]
-        others = {
-            name: _joined_argument([x.others[name] for x in calls], calls, sentence, (first, stop))
-            for name in calls[0].others
-        }
+        others = tree_map(
+            lambda *given: _joined_argument(given, calls, sentence, (first, stop)),
+            *(dict(x.others) for x in calls),
+        )
         module = separate_copy(self.module, dtype)
         return ModuleCall(module, self.name, _plain(hidden, dtype), _all_plain(others, dtype))
 
@@ -86,7 +87,7 @@ def random_call(
     """A random sentence of ``n`` positions, the other arguments repeated or cut to its length."""
     generator = torch.Generator().manual_seed(n)
     hidden = torch.randn(1, n, like.shape[2], generator=generator).to(like.device, dtype)
-    given = {key: _resized(x, like.shape[1], n) for key, x in others.items()}
+    given = tree_map(lambda x: _resized(x, like.shape[1], n), dict(others))
     return ModuleCall(module, name, hidden, _all_plain(given, dtype))
 
 
@@ -99,15 +100,13 @@ def _position_axes(shape: Sequence[int], tokens: int) -> list[int]:
 
 
 def _resized(given: Any, tokens: int, n: int) -> Any:
-    if isinstance(given, tuple):
-        return tuple(_resized(x, tokens, n) for x in given)
+    """An argument beside sentences of so many tokens, for one of ``n``."""
     if not isinstance(given, Tensor):
         return given
-    if given.ndim > 1 and given.shape[0] > 1:
+    if given.ndim > 1:
         given = given[:1]
     for axis in _position_axes(given.shape, tokens):
-        index = torch.arange(n, device=given.device) % tokens
-        given = given.index_select(axis, index)
+        given = given.index_select(axis, torch.arange(n, device=given.device) % tokens)
     return given
 
 
@@ -120,9 +119,6 @@ def _joined_argument(
 ) -> Any:
     """An argument of several calls, along its axis of positions; the first call's without one."""
     first = given[0]
-    if isinstance(first, tuple):
-        parts = zip(*given, strict=True)
-        return tuple(_joined_argument(part, calls, sentence, cut) for part in parts)
     if not isinstance(first, Tensor):
         return first
     rows = [_one(x, sentence) if x.ndim > 1 else x for x in given]
@@ -135,19 +131,16 @@ def _joined_argument(
     return rows[0]
 
 
-def _plain(tensor: Tensor, dtype: torch.dtype) -> Tensor:
+def _plain(given: Any, dtype: torch.dtype) -> Any:
     """A tensor that gradients may pass, of the dtype if it has numbers with a fraction."""
-    tensor = tensor.detach().clone() if tensor.is_inference() else tensor.detach()
-    return tensor.to(dtype) if tensor.is_floating_point() else tensor
+    if not isinstance(given, Tensor):
+        return given
+    given = given.detach().clone() if given.is_inference() else given.detach()
+    return given.to(dtype) if given.is_floating_point() else given
 
 
-def _all_plain(given: Mapping[str, Any], dtype: torch.dtype) -> dict[str, Any]:
-    def plain(x: Any) -> Any:
-        if isinstance(x, tuple):
-            return tuple(plain(y) for y in x)
-        return _plain(x, dtype) if isinstance(x, Tensor) else x
-
-    return {name: plain(x) for name, x in given.items()}
+def _all_plain(given: Any, dtype: torch.dtype) -> Any:
+    return tree_map(lambda x: _plain(x, dtype), given)
 
 
 def _without_caches(given: Mapping[str, Any], tokens: int) -> dict[str, Any]:

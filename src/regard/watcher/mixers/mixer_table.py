@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
 from textwrap import fill
 from typing import Any
 
+import numpy as np
+
+from regard.typing import Array
+
+MAX_ROWS = 64  # whose measures are averaged; of a longer text they are evenly spaced
+MOST_DRAWN = 512  # tokens of a text whose rows are drawn and saved
 MEASURES = ("reach", "spread", "cancelled", "negative", "itself")
 HEADINGS = ("mixer", "rows", "columns", *MEASURES, "error")
 NOTE = (
@@ -17,18 +23,35 @@ NOTE = (
 NONE = "No layer that mixes positions without a softmax ran."
 
 
-@dataclass(frozen=True)
-class StoredMixers:
-    """The facts of the layers without a softmax of a file, one by one; their weights need a model.
+def evenly(positions: int, most: int = MAX_ROWS) -> list[int]:
+    """All positions, or some of them evenly spaced, the first and the last among them.
+
+    >>> evenly(9, 3)
+    [0, 4, 8]
+    """
+    spaced = np.linspace(0, positions - 1, min(most, positions)).round().astype(int)
+    return sorted(set(spaced.tolist()))
+
+
+class MixerFacts(ABC):
+    """The facts of some layers, printed as a table.
 
     ``facts`` are those of each layer: its measures for each head, or the ``problem`` for which
     nothing is shown.
     """
 
-    facts: tuple[Mapping[str, Any], ...] = ()
+    @property
+    @abstractmethod
+    def facts(self) -> Sequence[Mapping[str, Any]]:
+        """One of each layer."""
 
-    def __len__(self) -> int:
-        return len(self.facts)
+    @abstractmethod
+    def drawn(self, number: int) -> Array | None:
+        """Signed shares (heads, rows, tokens) of a layer, of the rows ``evenly(tokens)``.
+
+        Negative where what a token wrote points against all that the row took: it is taken back.
+        None of a layer that is not shown, and of a long text.
+        """
 
     @property
     def refused(self) -> dict[str, str]:
@@ -41,6 +64,22 @@ class StoredMixers:
 
     def __str__(self) -> str:
         return self.report()
+
+
+class StoredMixers(MixerFacts):
+    """The layers without a softmax of a file, one by one; their weights need a model."""
+
+    facts: tuple[Mapping[str, Any], ...] = ()
+
+    def __init__(self, facts: Sequence[Mapping[str, Any]], drawn: Callable[[int], Any]) -> None:
+        self.facts, self._drawn = tuple(facts), drawn
+
+    def drawn(self, number: int) -> Array | None:
+        found: Array | None = self._drawn(number)
+        return found
+
+    def __len__(self) -> int:
+        return len(self.facts)
 
 
 def table(facts: Sequence[Mapping[str, Any]]) -> str:

@@ -11,6 +11,7 @@ from torch import Tensor
 
 from regard.errors import BackendError
 from regard.typing import Array
+from regard.watcher.mixers.mixer_table import evenly
 from regard.watcher.mixers.module_call import Enough, Key, ModuleCall, Results
 from regard.watcher.mixers.replay import TOLERANCE, Replay, Stream, relative
 from regard.watcher.mixers.stream import looks_elsewhere
@@ -31,8 +32,8 @@ class Proofs:
     """What was compared before a number of a mixer is shown, each as a part of the sizes.
 
     ``output``: the replayed output with what the program's calls returned. ``weights``: W v with
-    the mixed value, for the value and for a random one. ``tokens``: the parts of tokens and biases
-    with the mixed value. ``elsewhere``: positions other than its own that a column is made of; only
+    the mixed value, for the value and for a random one. ``tokens``: what tokens and biases wrote
+    with the value. ``elsewhere``: positions other than its own that a column is made of; only
     without any is a column a token.
     """
 
@@ -169,6 +170,15 @@ class ProvenMixer:
         )
         return RowMeasures(tuple(rows), *(x.cpu().double().numpy() for x in results))
 
+    def signs(self, rows: Sequence[int]) -> Array:
+        """-1 (g, a, t) where what a token wrote points against all that the row took, else 1."""
+        weights_hat, mixed_tv = self.weights(rows), self.replay.mixed_tv
+        along_gat = torch.stack([
+            self._sums(self.tokens.along(weights_hat[:, number], mixed_tv[row]))
+            for number, row in enumerate(rows)
+        ], dim=1)  # fmt: skip
+        return np.where(along_gat.cpu().numpy() < 0, -1.0, 1.0)
+
     def _sums(self, numbers_hx: Tensor) -> Tensor:
         sums_gx = numbers_hx.new_zeros(self.groups, numbers_hx.shape[1])
         return sums_gx.index_add(0, self._group_h, numbers_hx)
@@ -176,12 +186,6 @@ class ProvenMixer:
     def _norms(self, sizes_hx: Tensor) -> Tensor:
         """The size of a vector over the channels of each group, from those over each head's."""
         return self._sums(sizes_hx.square()).sqrt()
-
-
-def evenly(positions: int, most: int) -> list[int]:
-    """All positions, or some of them evenly spaced, the first and the last among them."""
-    spaced = np.linspace(0, positions - 1, min(most, positions)).round().astype(int)
-    return sorted(set(spaced.tolist()))
 
 
 def output_error(output: Tensor, returned: Mapping[int, Tensor]) -> float:

@@ -14,21 +14,18 @@ from regard.text.words import TokenizedText
 from regard.typing import Array
 from regard.watcher.measures.links import only_position, word_tokens
 from regard.watcher.mixers.inputs import KeptMixer, MixerInputs, wide
-from regard.watcher.mixers.mixer_table import MEASURES, table
+from regard.watcher.mixers.mixer_table import MEASURES, MOST_DRAWN, MixerFacts, evenly, table
 from regard.watcher.mixers.module_call import ModuleCall, apart
 from regard.watcher.mixers.proven import (
     Proofs,
     ProvenMixer,
     RowMeasures,
-    evenly,
     influence,
 )
 from regard.watcher.mixers.replay import Stream
 from regard.watcher.mixers.stream import NoStreamError, find_stream
 from regard.watcher.mixers.texts import Groups, JoinedText, MixerTexts, joined_call, returned_rows
 from regard.watcher.options import Span, Spans, resolved_spans
-
-MAX_ROWS = 64  # whose measures are averaged; of a longer text they are evenly spaced
 
 
 class Mixer:
@@ -96,7 +93,7 @@ class Mixer:
     @cached_property
     def measured(self) -> RowMeasures:
         """Measures of all rows of a short text, of 64 evenly spaced ones of a longer text."""
-        return self._known().measures(evenly(len(self.text.tokens), MAX_ROWS))
+        return self._known().measures(evenly(len(self.text.tokens)))
 
     @property
     def reach(self) -> Array:
@@ -164,6 +161,15 @@ class Mixer:
         share_gat = self.shares(range(*rows))
         return np.asarray(share_gat[..., slice(*columns)].sum(axis=-1).mean(axis=-1))
 
+    @cached_property
+    def drawn(self) -> Array | None:
+        """As ``drawn`` of the layers together says."""
+        tokens = 0 if self.problem else len(self.text.tokens)
+        if not 0 < tokens <= MOST_DRAWN:
+            return None
+        shares_gat = self.measured.share_gat * self._known().signs(evenly(tokens))
+        return np.asarray(shares_gat, np.float32)
+
     def influence(self, word: str | int) -> Array:
         """An estimate (tokens,) of how much each position changes a word's output, by every path.
 
@@ -208,7 +214,7 @@ class Mixer:
         return f"<Mixer {self.path!r}: {self.kind}>"
 
 
-class Mixers(Sequence[Mixer]):
+class Mixers(MixerFacts, Sequence[Mixer]):
     """The layers of one sentence that mix without a softmax, in the order in which they ran.
 
     ``seen.mixers[0]``, or by the path of the module. ``print`` it for a table with the error of
@@ -257,10 +263,8 @@ class Mixers(Sequence[Mixer]):
         """The measures of each layer, as JSON values."""
         return tuple(x.to_dict() for x in self._each)
 
-    @property
-    def refused(self) -> dict[str, str]:
-        """The reason of each layer of which nothing can be proven, by its path."""
-        return {x.path: x.problem for x in self._each if x.problem}
+    def drawn(self, number: int) -> Array | None:
+        return self._each[number].drawn
 
     def spans(self, text: TokenizedText) -> Mapping[str, Span]:
         return {} if self._spans is None else resolved_spans(self._spans, text)
@@ -322,13 +326,6 @@ class Mixers(Sequence[Mixer]):
             except (BackendError, RuntimeError) as error:
                 reason = reason or " ".join(str(error).split())[:200]
         return reason
-
-    def report(self) -> str:
-        """A line for each layer, with its error; and why others are not shown."""
-        return table(self.facts)
-
-    def __str__(self) -> str:
-        return self.report()
 
     def __repr__(self) -> str:
         return self.report()

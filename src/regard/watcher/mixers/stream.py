@@ -75,15 +75,10 @@ def _uneven_sum(row: Tensor) -> Tensor:
 
 
 def find_stream(call_of: Callable[[int], ModuleCall]) -> Stream:
-    """Where the value of a module enters and leaves, of calls with a sentence of any length."""
-    with torch.enable_grad():
-        return _find_stream(call_of)
+    """Where the value of a module enters and leaves, of calls with a sentence of any length.
 
-
-def _find_stream(call_of: Callable[[int], ModuleCall]) -> Stream:
-    """Of several streams one that all mixing passes, then the widest heads, then the last.
-
-    The widest heads are those before a gate for each channel.
+    Of several streams one that all mixing passes, then the widest heads, which are those before a
+    gate for each channel, then the last.
     """
     short, longer = call_of(SHORT), call_of(LONGER)
     made, counts = _results(short)
@@ -183,14 +178,10 @@ def _first_on_one_chain(values: list[Made]) -> Made | None:
     for x in values:
         others = [y for y in values if y is not x]
         made_of = _gradients(x.tensor.sum(), others) if others else ()
-        pairs = zip(others, made_of, strict=True)
-        if all(of is not None or _is_made_of(y.tensor, x) for y, of in pairs):
+        unrelated = [y for y, of in zip(others, made_of, strict=True) if of is None]
+        if all(_gradients(y.tensor.sum(), [x])[0] is not None for y in unrelated):
             return x
     return None
-
-
-def _is_made_of(tensor: Tensor, source: Made) -> bool:
-    return _gradients(tensor.sum(), [source])[0] is not None
 
 
 def _works(call: ModuleCall, stream: Stream, rows: list[int]) -> bool:

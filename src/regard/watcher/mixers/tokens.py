@@ -96,6 +96,11 @@ class Tokens:
         columns_vkt = self._columns(weights_ht).repeat_interleave(self.stream.width, dim=0)
         return (columns_vkt * self.written_kvt.transpose(0, 1)).sum(dim=1)
 
+    def along(self, weights_ht: Tensor, row_v: Tensor) -> Tensor:
+        """The product (h, t) of what each token wrote into a row with the row, in each head."""
+        products_vt = self.parts(weights_ht) * row_v[:, None]
+        return products_vt.unflatten(0, (-1, self.stream.width)).sum(dim=1)
+
     def sizes(self, weights_ht: Tensor) -> Tensor:
         """The size (h, t) of the vector that each token wrote into a row of each head."""
         if self.stream.width == 1:

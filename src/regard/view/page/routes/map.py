@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from regard.errors import ArgumentError
 from regard.view.page.answers import (
     Answer,
     AnswerFunction,
@@ -23,12 +24,13 @@ from regard.view.page.maps import HeadIndex, bounded_integer
 from regard.view.page.readings import text_field
 from regard.view.page.regions import Region, RegionCells, region_cells
 from regard.view.page.runs import Layer, Line, Run, open_run
+from regard.watcher.mixers.mixer_table import evenly
 
 MAX_CELLS = 1024  # a side
 
 
 def answers(sources: Sources) -> AnswerTable:
-    """about, text, heads, link, thumbnails, row, column and region of a run."""
+    """about, text, heads, link, thumbnails, row, column, region and mixer of a run."""
     run = run_of(sources)
 
     def on_run(answer: Callable[[Run, Fields, Stop], Answer]) -> AnswerFunction:
@@ -44,6 +46,7 @@ def answers(sources: Sources) -> AnswerTable:
         "row": _row,
         "column": _column,
         "region": _region,
+        "mixer": _mixer,
     }
     return {f"/api/map/{name}": on_run(answer) for name, answer in of_run.items()}
 
@@ -147,6 +150,17 @@ def _description(cells: RegionCells, layer: Layer) -> dict[str, Any]:
         "received": "received" in layer.seen.facts,
         "entropy": "entropy" in layer.seen.facts,
     }
+
+
+def _mixer(run: Run, fields: Fields, stop: Stop) -> Answer:
+    """Signed shares (heads, rows, tokens) of a layer without a softmax, and which rows they are."""
+    if run.mixers is None:
+        raise ArgumentError("this run has no layers without a softmax that were watched.")
+    number = bounded_integer("number", fields.get("number", 0), 0, len(run.mixers.facts) - 1)
+    drawn = run.mixers.drawn(number)
+    shown = np.zeros((0, 0, 0)) if drawn is None else drawn
+    rows = evenly(shown.shape[2]) if shown.size else []
+    return numbers(shown, {"X-Regard-Shown": json.dumps({"rows": rows})})
 
 
 def _range(name: str, value: Any, size: int) -> tuple[int, int]:

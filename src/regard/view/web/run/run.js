@@ -18,6 +18,7 @@ import { headsList } from "./heads_list.js";
 import { imageOverlay, patchNames } from "./image_overlay.js";
 import { liveModel } from "./live.js";
 import { mapHint, mapPanel } from "./map_panel.js";
+import { mixersPanel } from "./mixers.js";
 import { rowList } from "./row_list.js";
 import { drawHeads, drawLine, drawMapTable } from "./run_draw.js";
 import { runFigure } from "./run_figure.js";
@@ -141,6 +142,7 @@ function createRunView(root, state, source) {
     pick: (key) => state.set({ key }),
   });
   view.pictures = sentencePictures(state);
+  view.mixers = mixersPanel();
   view.live = source.page.model ? liveModel(view, () => openRun(view)) : null;
   arrangeRun(view);
   return view;
@@ -182,6 +184,7 @@ function arrangeRun(view) {
         view.cursor,
         view.missing,
         list.root,
+        view.mixers.root,
         live?.tried,
       ),
       element("aside.heads-column", { "aria-label": "Heads" }, heads.root, view.notes, view.table),
@@ -207,7 +210,7 @@ async function openRun(view) {
     if (turn !== view.turn) return;
     view.root.classList.remove("empty");
     drawRunTitle(view, run);
-    await chooseHead(view);
+    await Promise.all([chooseHead(view), view.mixers.show(run)]);
     if (turn === view.turn && state.get("at")) scrollTexts(view, state.number("at"));
     if (turn === view.turn && state.get("find")) findText(view, false);
   } finally {

@@ -41,6 +41,11 @@ export async function servedRun(source, at) {
       }),
     row: (choice, query) => once("row", { ...choice, query }, readLine),
     column: (choice, key) => once("column", { ...choice, key }, readLine),
+    mixer: (number) =>
+      once("mixer", { number }, async (response) => ({
+        ...JSON.parse(response.headers.get("X-Regard-Shown") || ""),
+        ...(await readNumbers(response)),
+      })),
     async region(choice, { rows, columns, cells, thorough, signal }) {
       const fields = { ...choice, rows, columns, cells, thorough };
       const response = await ask("region", fields, { signal });
