@@ -276,7 +276,7 @@ def test_the_worker_that_never_reads_or_closes_everything_ends_at_the_limit(tmp_
         "import os, time\ndef closes(q, k, v):\n    os.closerange(3, 64)\n    time.sleep(600)\n"
     )
     report = check_apart(f"{path}:closes", {}, Limits(seconds=2))
-    assert report.tried == ("it took longer than 2 s (--seconds N for more)",)
+    assert "took longer than 2 s (--seconds N for more)" in report.tried[0]
 
 
 def test_messages_hold_numbers_and_text_alone(tmp_path):
@@ -353,4 +353,4 @@ def test_a_worker_that_answers_for_ever_ends_at_the_limit(tmp_path):
         "import time\ndef slow(q, k, v):\n    time.sleep(0.3)\n    return q * time.time()\n"
     )
     report = check_apart(f"{path}:slow", {}, Limits(seconds=1))
-    assert report.tried == ("it took longer than 1 s (--seconds N for more)",)
+    assert "took longer than 1 s (--seconds N for more)" in report.tried[0]
