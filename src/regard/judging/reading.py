@@ -36,7 +36,7 @@ def asked_of(call: AttentionCall) -> Asked | str:
     place = call.place
     return Asked(
         query, key, value, output, float(scale), ahead=0 if call.causal else None, mask=mask,
-        softcap=call.softcap, dropout=call.dropout_p, logsumexp=call.logsumexp,
+        softcap=call.softcap, dropout=call.dropout_p,
         scores=call.scores if written else None, weights=call.weights if written else None,
         written=written, contract=not written, kernel=call.kernel,
         path=place.path + (f"#{place.number}" if place.number else ""),
