@@ -1,5 +1,7 @@
 """Loops over slices: the numbers and gradients are torch's, each whole tensor is filled once."""
 
+import weakref
+
 import torch
 from torch.overrides import TorchFunctionMode
 
@@ -65,3 +67,17 @@ def test_a_tensor_that_changes_between_slices_is_read_as_it_is():
         found = gradients(changing, value, gate, cotangent)
     for one, other in zip(found, expected, strict=True):
         torch.testing.assert_close(one, other, rtol=1e-12, atol=1e-12)
+
+
+def test_a_tensor_of_which_few_slices_are_read_is_not_kept():
+    kept = []
+    with Results(lambda _, tensor: tensor):
+        state = torch.ones(2, 5, requires_grad=True)
+        for _ in range(MANY):
+            made = torch.stack([state[0], state[1]])
+            kept.append(weakref.ref(made))
+            state = made[:, :] + 1
+            made[0] + 1
+        del made
+        gone = [x() is None for x in kept]  # while the forward still runs
+    assert all(gone)

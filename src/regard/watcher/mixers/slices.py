@@ -5,6 +5,7 @@ Torch fills a whole tensor for the gradient of each slice: a loop over n chunks 
 
 from __future__ import annotations
 
+import weakref
 from typing import Any
 
 import torch
@@ -22,7 +23,7 @@ class Slices:
     """
 
     def __init__(self) -> None:
-        self._read: dict[tuple[int, int, int], tuple[Tensor, int, tuple[Tensor, ...]]] = {}
+        self._read: dict[tuple[int, int, int], tuple[Any, int, tuple[Tensor, ...]]] = {}
         self._written: dict[int, tuple[Tensor, int, dict[int, Tensor]]] = {}
         self._whole: dict[int, tuple[Tensor, Tensor]] = {}
 
@@ -54,10 +55,12 @@ class Slices:
 
     def _part(self, tensor: Tensor, axis: int, index: int) -> Tensor:
         key = id(tensor), axis, tensor._version
-        _, times, parts = self._read.get(key, (tensor, 0, ()))
+        known, times, parts = self._read.get(key, (None, 0, ()))
+        if known is None or known() is not tensor:  # a tensor that is gone had this number
+            times, parts = 0, ()
         if times == MANY:
             parts = tensor.unbind(axis)
-        self._read[key] = tensor, times + 1, parts
+        self._read[key] = weakref.ref(tensor), times + 1, parts
         return parts[index] if times >= MANY else tensor.select(axis, index)
 
     def _put_together(self, given: Any) -> Any:
