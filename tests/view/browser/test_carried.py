@@ -78,3 +78,16 @@ def test_what_no_link_of_this_page_holds_is_refused(learning):
     assert learning.evaluate(CHANGED, [SENTENCE, "value[0] = 'other words'"]) is not None
     for change in WRONG:
         assert learning.evaluate(CHANGED, [SENTENCE, change]) is None, change
+
+
+def test_a_sentence_is_read_again_when_the_link_no_longer_stands_for_it(page, until):
+    """What a site does once the model has arrived: the field goes, and all is asked for."""
+    asked = []
+    page.on("request", lambda one: one.url.endswith("/api/read") and asked.append(one.post_data))
+    page.goto(f"/#read?sentence={SENTENCE.replace(' ', '+')}&seen=x")
+    page.locator(".french .word").first.wait_for()
+    page.wait_for_load_state("networkidle")
+    before = len(asked)
+    page.evaluate("location.hash = location.hash.replace('&seen=x', '')")
+    until(page, lambda: len(asked) >= before + 2)  # the English side, then the whole
+    page.locator(".french:not(.waiting) .word").first.wait_for()

@@ -6,6 +6,7 @@ from urllib.parse import parse_qs, urlparse
 import numpy as np
 import numpy.testing as npt
 
+from regard.display import percent
 from regard.transformer.model import Transformer
 from regard.transformer.reading import read
 
@@ -39,6 +40,23 @@ def test_all_numbers_are_the_true_sum(page, open_read, until):
     assert not any("NaN" in cell for row in rows for cell in row)
     page.get_by_text("All 64 products").click()
     until(page, "document.querySelectorAll('.products span').length === 64")
+
+
+def test_a_french_word_has_its_shares_under_the_english_ones(page):
+    """Bars of a cross head, whose lines from the French would run through them."""
+    head = "part=cross&layer=1&head=2&q=7"
+    page.goto(f"/#read?sentence={SENTENCE.replace(' ', '+')}&{head}&why=weights")
+    page.locator(".bars text").first.wait_for()
+    row = read(SENTENCE).weights(1, 2, part="cross")[7]
+    bars = page.locator(".bars rect").evaluate_all(
+        "all => all.map((one) => ['x', 'height'].map((name) => Number(one.getAttribute(name))))"
+    )
+    heights = np.array([height for _, height in sorted(bars)])
+    npt.assert_allclose(heights / heights.max(), row / row.max(), atol=2e-3)  # two decimals
+    told = set(page.locator(".bars text").all_text_contents())
+    assert percent(row.max()) in told
+    assert told <= {percent(one) for one in row} | {""}
+    assert page.locator(".arc").count() == 0
 
 
 def test_because_opens_term_by_term(page, open_read):

@@ -76,6 +76,7 @@ def test_without_the_end_rows_sum_to_one_again_and_it_is_said(page, open_map):
     npt.assert_allclose(weights[:-1, :-1], true / true.sum(axis=1, keepdims=True), atol=1e-6)
     assert not weights[-1].any()
     assert not weights[:, -1].any()
+    page.get_by_text("Averages, threshold").click()
     page.get_by_label("Hide (end)").check()
     gone = 100 * read(SENTENCE).weights(layer=LAYER, head=HEAD, by="tokens")[:-1, -1].mean()
     page.locator(".map .notes p").first.wait_for()
@@ -87,6 +88,7 @@ def test_without_the_end_rows_sum_to_one_again_and_it_is_said(page, open_map):
 
 def test_averages_and_rollout_say_what_they_are(page, open_map):
     open_map(page)
+    page.get_by_text("Averages, threshold").click()
     for show, title, said in (
         ("layer average", f"The average of layer {LAYER}", "An average shows"),
         ("all averaged", "The average of all layers", "An average shows"),
@@ -129,6 +131,7 @@ def test_a_threshold_hides_small_weights(page, until, open_map):
     row = read(SENTENCE).weights(layer=LAYER, head=HEAD, by="tokens")[8]
     listed = "document.querySelectorAll('.row-list li').length"
     assert page.evaluate(listed) > (row >= 0.3).sum()
+    page.get_by_text("Averages, threshold").click()
     page.get_by_label("Threshold").fill("30")
     until(page, "location.hash.includes('least=30')")
     until(page, f"{listed} === {(row >= 0.3).sum()}")

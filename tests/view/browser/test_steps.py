@@ -28,7 +28,7 @@ EVERYTHING = """async ([choice, switches, cells]) => {
 }"""
 
 
-def some_cells(steps: Steps, most: int = 24) -> list[tuple[str, int, int]]:
+def some_cells(steps: Steps, most: int) -> list[tuple[str, int, int]]:
     """Cells of every stage, all where they are few."""
     random = np.random.default_rng(0)
     found = []
@@ -39,9 +39,9 @@ def some_cells(steps: Steps, most: int = 24) -> list[tuple[str, int, int]]:
     return found
 
 
-def compare(page: Any, choice: dict, switches: dict, steps: Steps) -> None:
+def compare(page: Any, choice: dict, switches: dict, steps: Steps, most: int = 24) -> None:
     """Every stage to rounding, every line letter by letter."""
-    cells, named = some_cells(steps), f"{choice}, {switches}"
+    cells, named = some_cells(steps, most), f"{choice}, {switches}"
     sent = page.evaluate(EVERYTHING, [choice, switches, cells])
     for name, stage in steps.stages().items():
         found = np.array([float(x) for x in sent["stages"][name]]).reshape(stage.shape)
@@ -70,7 +70,7 @@ def test_examples_heads_and_switches_cell_by_cell(page):
         compare(page, {"example": name}, {}, run_example(name).steps)
     for part, layer, head in (("encoder", 3, 6), ("decoder", 1, 2)):
         choice = {"sentence": SENTENCE, "part": part, "layer": layer, "head": head}
-        compare(page, choice, {}, read(SENTENCE).steps(layer, head, part=part))
+        compare(page, choice, {}, read(SENTENCE).steps(layer, head, part=part), most=8)
     given = run_example("robots").steps
     for switches, options in SWITCHES:
         steps = attend(given.query, given.key, given.value, **options)

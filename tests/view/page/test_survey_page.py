@@ -73,11 +73,15 @@ def test_by_keyboard(offline_page, html):
 def test_documents_are_text_and_nothing_else(offline_page, html, report, until):
     page = offline_page(html)
     shown = set()
-    for number, head in enumerate(report["heads"]):
-        if any(HOSTILE in one["text"] for one in head["examples"]["most"]):
-            page.locator(f"#cell-{number}").click()
-            until(page, PRESSED, f"cell-{number}")
-            shown |= set(page.locator(".survey-examples .serif").all_inner_texts())
+    hostile = [
+        number
+        for number, head in enumerate(report["heads"])
+        if any(HOSTILE in one["text"] for one in head["examples"]["most"])
+    ]
+    for number in hostile[:3]:
+        page.locator(f"#cell-{number}").click()
+        until(page, PRESSED, f"cell-{number}")
+        shown |= set(page.locator(".survey-examples .serif").all_inner_texts())
     assert HOSTILE in shown
     assert page.title() == "Survey · regard"
     assert page.locator("img").count() == 0
@@ -90,7 +94,8 @@ def test_the_policy_lets_nothing_else_in(html):
     assert html.count("</script>") == 2
 
 
-@pytest.mark.parametrize("width", [390, 1280])
-@pytest.mark.parametrize("dark", [False, True])
-def test_it_fits(offline_page, sideways, html, width, dark):
-    assert sideways(offline_page(html, width=width, dark=dark)) == 0
+def test_it_fits(offline_page, sideways, html):
+    page = offline_page(html)
+    for width in (390, 1280):
+        page.set_viewport_size({"width": width, "height": 800})
+        assert sideways(page) == 0, width

@@ -90,6 +90,7 @@ interface Source {
   experiment?(sentence: string, changes: Change[]): Promise<Experiment>;
   effects?(fields: Fields): Promise<EffectsAnswer>;
   practice?(): HTMLElement;
+  forget?(): void;
   ask: Ask;
 }
 

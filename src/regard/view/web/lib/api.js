@@ -32,6 +32,7 @@
 //                        { effect: [logits of each head of a layer] }. The server's alone.
 // source.learn(page)     -> the facts of a page of the course (course.js)
 // source.practice()      -> an element to write attention in; a static site's alone
+// source.forget()        what was asked for is asked for again; the server's alone
 // source.ask(path, fields, { signal })
 //                        -> Response (ask.js); for what only one view asks
 //
@@ -71,6 +72,7 @@ export async function servedSource(ask = askServer) {
     page,
     live: true,
     ask,
+    forget: () => cache.clear(),
     reading: async (sentence, { quick = false, signal, at } = {}) => {
       const answer = await ask("/api/read", { sentence, quick, at }, { signal });
       const { first, ...reading } = await answer.json();

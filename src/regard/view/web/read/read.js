@@ -72,7 +72,7 @@ function follow(view, changed) {
   const { state, data } = view;
   const sentence = state.get("sentence", FIRST_SENTENCE);
   data.refused = "";
-  if (sentence !== data.sentence) readSentence(view);
+  if (sentence !== data.sentence || changed.has("seen")) readSentence(view);
   else if (changed.has("changes") && data.base) runChanges(view, data.base, ++data.turn);
   else if (touches(changed, HEAD_FIELDS) && data.reading) chooseTable(view, data.reading);
   else if (touches(changed, WORD_FIELDS) && data.shown)

@@ -399,8 +399,9 @@ function drawArcs(stage, milliseconds) {
   arcs.setAttribute("viewBox", `0 0 ${stage.size}`);
   const isOneLine = root.classList.contains("one-line");
   const why = model?.why ?? null;
-  // Brackets between lines of text would run through the bars.
-  const targets = model && (!why || isOneLine) ? arcTargets(stage, model, frame) : [];
+  // Brackets between lines of text would run through the bars, and so would lines from French.
+  const hasLines = !why || (isOneLine && !model?.queryIsFrench);
+  const targets = model && hasLines ? arcTargets(stage, model, frame) : [];
   const places = [...stage.words].flatMap(([position, node]) => {
     const place = why && placeOf(stage, node);
     return place ? [{ position, ...place }] : [];

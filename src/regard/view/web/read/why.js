@@ -41,7 +41,8 @@ export function whyBars({ state, data }, shown) {
   const step = whyStep(state);
   const { why } = data;
   if (!step || step === "try" || why?.shown !== shown) return null;
-  if ([shown.part.query, shown.part.key].some((side) => side.language !== "English")) return null;
+  // Bars stand under English words; where French ones are looked at the numbers are in the table.
+  if (shown.part.key.language !== "English") return null;
   const { parts, tokens } = why;
   const scores = tokens.map(([best]) => parts.scores[best]);
   const [most, least] = [Math.max(...scores, 1e-9), Math.min(...scores, 0)];

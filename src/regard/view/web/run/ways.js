@@ -63,9 +63,9 @@ export function shapedWeights(table, part, state) {
   return { weights, notes: notes.filter(Boolean) };
 }
 
-// The switches of a sentence, above its text.
+// The further switches of a sentence, folded away until one of them is used.
 /** @param {RunView} view @param {Part} part */
-export function wayTools({ state }, part) {
+export function wayTools({ state, tools }, part) {
   const marks = specialTokens(part);
   /** @param {FieldEvent} event */
   const least = ({ target }) => {
@@ -73,37 +73,44 @@ export function wayTools({ state }, part) {
     state.set({ least: target.value === "0" ? null : target.value });
   };
   const told = element("output.least", `${state.number("least", 0)} %`);
-  return [
-    part.ways.length > 1 &&
-      choice(
-        "Which weights",
-        part.ways.map((way) => /** @type {[string, string]} */ ([way, WAYS[way]])),
-        wayOf(state, part),
-        (show) => state.set({ show: show === "head" ? null : show }, true),
-      ),
-    labelled(
-      "at least",
-      element("input", {
-        type: "range",
-        min: "0",
-        max: "50",
-        value: String(state.number("least", 0)),
-        "aria-label": "Threshold: hide weights below this percentage",
-        on: { input: least },
-      }),
-      told,
-    ),
-    marks.length > 0 &&
-      element(
-        "label",
+  const isOpen = tools.querySelector("details")?.open || WAY_FIELDS.some((name) => state.get(name));
+  return element(
+    "details.ways",
+    { open: isOpen },
+    element("summary.quiet", "Averages, threshold"),
+    element(
+      "div.ways-row",
+      part.ways.length > 1 &&
+        choice(
+          "Which weights",
+          part.ways.map((way) => /** @type {[string, string]} */ ([way, WAYS[way]])),
+          wayOf(state, part),
+          (show) => state.set({ show: show === "head" ? null : show }, true),
+        ),
+      labelled(
+        "at least",
         element("input", {
-          type: "checkbox",
-          checked: state.get("marks") === "hidden",
-          on: { change: ({ target }) => state.set({ marks: target.checked ? "hidden" : null }) },
+          type: "range",
+          min: "0",
+          max: "50",
+          value: String(state.number("least", 0)),
+          "aria-label": "Threshold: hide weights below this percentage",
+          on: { input: least },
         }),
-        ` Hide ${marks.join(", ")}`,
+        told,
       ),
-  ];
+      marks.length > 0 &&
+        element(
+          "label",
+          element("input", {
+            type: "checkbox",
+            checked: state.get("marks") === "hidden",
+            on: { change: ({ target }) => state.set({ marks: target.checked ? "hidden" : null }) },
+          }),
+          ` Hide ${marks.join(", ")}`,
+        ),
+    ),
+  );
 }
 
 // The pictures that a sentence can have in place of its map.

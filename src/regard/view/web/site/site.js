@@ -30,7 +30,7 @@ async function openSite() {
   const about = /** @type {SiteAbout} */ (JSON.parse(pageElement("site").textContent));
   const stored = JSON.parse(pageElement("stored").textContent);
   const line = statusLine(about, () => state?.go("read", { sentence: null, seen: null }));
-  const carried = carriedByLink(stored);
+  let carried = carriedByLink(stored);
   /** @type {State | null} */
   let state = null;
   const allowed = mayStart(about, line);
@@ -64,7 +64,12 @@ async function openSite() {
   acceptFiles(python, source, state, line);
   // Opening the files that this page holds takes its thread for seconds: the picture goes first.
   if (isOneFile()) await new Promise((resolve) => requestAnimationFrame(() => setTimeout(resolve)));
-  python.begin().catch(() => null); // the line has told it
+  const isThere = await python.begin().catch(() => null); // the line has told it
+  // What came with the link has English words alone, its weights in steps: now all of it is read.
+  if (!isThere || !carried) return;
+  carried = null;
+  source.forget?.();
+  state.set({ seen: null });
 }
 
 // What the link carries that was opened; its sizes are those of the reading that is stored.

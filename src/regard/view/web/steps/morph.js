@@ -3,6 +3,7 @@
 
 import { isCalm } from "../lib/dom.js";
 import { repaint } from "../lib/draw.js";
+import { animate } from "../lib/motion.js";
 
 const PASSAGE_MS = 260; // milliseconds
 /** @type {(keyof Look)[]} */
@@ -53,12 +54,8 @@ function markKey(node) {
 // A canvas of strips from one set of numbers to another of the same size.
 /** @param {HTMLCanvasElement} canvas @param {Passage} from @param {Strips} shown */
 export function passStrips(canvas, from, shown) {
-  if (isCalm() || from.values.length !== shown.values.length) return;
-  const start = performance.now();
-  /** @param {number} now */
-  const frame = (now) => {
-    if (!canvas.isConnected) return;
-    const share = Math.min(1, (now - start) / PASSAGE_MS);
+  if (from.values.length !== shown.values.length) return;
+  animate(PASSAGE_MS, (share) => {
     /** @param {number} a @param {number} b */
     const mix = (a, b) => (Number.isFinite(a) && Number.isFinite(b) ? a + (b - a) * share : b);
     repaint(canvas, {
@@ -66,9 +63,7 @@ export function passStrips(canvas, from, shown) {
       most: mix(from.most, shown.most),
       values: Array.from(shown.values, (one, at) => mix(from.values[at], one)),
     });
-    if (share < 1) requestAnimationFrame(frame);
-  };
-  requestAnimationFrame(frame);
+  });
 }
 
 // A panel that opens out of the card that was clicked.
