@@ -136,6 +136,9 @@ def test_a_threshold_hides_small_weights(page, until, open_map):
     until(page, "location.hash.includes('least=30')")
     until(page, f"{listed} === {(row >= 0.3).sum()}")
     assert page.text_content(".least") == "30 %"
+    # The others are hidden, which is not to say that the word saw no other.
+    page.goto(page.url.replace("row=8", "row=6"))
+    page.locator(".statement", has_text="it looks at dog").wait_for()
 
 
 def test_a_sentence_that_cannot_be_read_is_a_sentence(page, noticed):

@@ -356,13 +356,13 @@ def test_another_file_is_another_run(run_page, until):
     assert "row=" not in page.url
 
 
-def test_every_size_fits_and_the_picture_is_in_sight(run_page, sideways):
+def test_every_size_fits_and_the_picture_is_in_sight(run_page, sideways, until):
     page = run_page()
     for width, height in ((1440, 900), (1280, 800), (1024, 768), (390, 844)):
         case = f"{width} x {height}"
         page.set_viewport_size({"width": width, "height": height})
         page.evaluate(NEXT_FRAMES)
-        assert sideways(page) == 0, case
+        until(page, lambda: sideways(page) == 0)
         for part in (".statement", ".text-pane:visible"):
             box = page.locator(part).bounding_box()
             assert box["y"] + min(box["height"], 200) <= height, f"{case}, {part}"

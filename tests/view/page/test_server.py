@@ -171,13 +171,12 @@ def test_open_refuses_a_damaged_file(tmp_path):
     content = bytearray(path.read_bytes())
     content[-5] ^= 16
     path.write_bytes(content)
-    with start(str(path)) as process:
-        output, complaints = process.communicate(timeout=PATIENCE)
-    assert (process.returncode, output) == (2, "")
+    made = command_here("open", "--no-browser", str(path))
+    assert (made.returncode, made.stdout) == (2, "")
     assert re.fullmatch(
         rf"error: {re.escape(str(path))} is damaged: the numbers of [\w.]+ are not those that were "
         r"saved\. Make the file again with seen\.save\(\.\.\.\)\.\n",
-        complaints,
+        made.stderr,
     )
 
 

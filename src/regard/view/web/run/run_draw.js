@@ -166,7 +166,7 @@ function drawRunStatement(view, line) {
 
 /** @param {RunView} view @param {RunLine} line @param {number | null} other */
 function statementOf(view, line, other) {
-  const { isColumn, row, also, key, layer } = view;
+  const { isColumn, row, also, key, layer, state } = view;
   if (isColumn) {
     const asked = quoted(view, "key", key ?? 0);
     if (other === null) return `Nothing looks at ${asked}.`;
@@ -180,8 +180,9 @@ function statementOf(view, line, other) {
   if (also.length)
     return `${asks} look at ${quoted(view, "key", other)}, ${shareWritten(weight)} on average`;
   if (view.live?.isTurned(row)) return `${asks} is made to look at ${quoted(view, "key", other)}`;
-  const isAlone =
-    line.known === "all" && line.weights.every((one, at) => at === other || one === 0);
+  // What a threshold or a mark left out hides was seen all the same.
+  const isWhole = line.known === "all" && !state.get("least") && !state.get("marks");
+  const isAlone = isWhole && line.weights.every((one, at) => at === other || one === 0);
   if (isAlone) return `${asks} sees one token, ${quoted(view, "key", other)}: it has no choice`;
   const isUnknown = line.known === "largest" && !weight;
   const share = isUnknown ? "less than its largest weights" : shareWritten(weight);
