@@ -94,7 +94,7 @@ def command() -> Callable[..., None]:
         weighted=option(shown, help="norm: each weight times the norm of the vector it carries."),
         model=option(shown, help="Folder of another model."),
         json=option(output, "--json", help="Print everything as JSON."),
-        save=option(output, help="Save as .svg, .pdf, .html, .json, .csv or (matplotlib) .png."),
+        save=option(output, help="Save as .svg, .html, .json, .csv or (matplotlib) .png, .pdf."),
         kind=option(output, help="Kind of picture to save: lines, heatmap or card."),
         redirect=option(
             experiment, help="Move a word's attention to another, as it:food; in --head or in all."
