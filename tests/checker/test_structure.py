@@ -45,10 +45,16 @@ class Attention(nn.Module):
         q, k, v = self.heads(q), self.heads(k, fault == "cut"), self.heads(v)
         if fault == "across":
             q, k, v = (a.transpose(1, 2) for a in (q, k, v))
+        if fault == "alike":
+            q, k, v = (a[:, :1].expand_as(a) for a in (q, k, v))
+        if fault == "half":
+            q, k = q.half().to(q.dtype), k.half().to(k.dtype)
         if fault == "norm of heads":
             q, k = nn.functional.normalize(q), nn.functional.normalize(k)
         if fault == "tiled":
             k, v = (a[:, :2].repeat(1, 2, 1, 1) for a in (k, v))
+        if self.choice == "places":
+            q = q * torch.arange(1, q.shape[2] + 1, dtype=q.dtype).log()[:, None]
         scores = q @ k.transpose(-1, -2) / (1 if self.choice == "scale" else 8**0.5)
         if self.choice == "cap":
             scores = 30 * (scores / 30).tanh()
@@ -89,6 +95,8 @@ FAULTS = {
     "across": "attention across heads",
     "angles": "sine and cosine of different angles",
     "norm of heads": "normalised over the heads",
+    "alike": "heads all alike",
+    "half": "statistics in half precision",
     "number of heads": "another number of heads",
     "length": "relative positions that change with the length",
     "cap": "softcap after the mask",
@@ -98,6 +106,7 @@ CHOICES = {
     "scale": "scores are not divided by √8",
     "cap": "scores are capped at 30 by tanh",
     "gate": "a gate on what the heads give",
+    "places": "queries are multiplied by a number of their place",
     "distance": "a learned term of the distance is added (table)",
 }
 

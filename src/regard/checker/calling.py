@@ -378,10 +378,10 @@ def _values(parameter: inspect.Parameter) -> list[Any]:
     columns = [3 * WIDTH, WIDTH, 2 * WIDTH] if re.search(ALL_THREE, name.lower()) else [WIDTH]
     if role == "heads" or values_for(name, False)[0] == HEADS:
         return [*(lambda b, t, x=x: x for x in (HEADS, 1)), HEAD_WIDTH]
-    if parameter.annotation in (int, "int") or re.search(r"pos|start|offset|ind?e?x|step", name):
-        return [lambda b, t: 0, lambda b, t: None]
     if re.search(SIZE_NAME, name.lower()):
         return [*(lambda b, t, x=x: x for x in (4, 2, 8)), lambda b, t: None]
+    if parameter.annotation in (int, "int") or re.search(r"pos|start|offset|ind?e?x|step", name):
+        return [lambda b, t: 0, lambda b, t: None]
     if role or not re.search(MATRIX_NAME, name.lower()):
         return [*columns, lambda b, t: None, lambda b, t: 0]
     return columns if len(columns) > 1 else [WIDTH, 3 * WIDTH]

@@ -17,6 +17,7 @@ from regard.checker.signatures import function_parameters
 from regard.errors import ArgumentError
 
 WIDTH, HEADS, HEAD_WIDTH, TOKENS = 12, 3, 4, 512
+WIDER = 4
 MAX_TRIED = 150
 GROUPED = r"kv_?head|key_value_head|kv_?groups|query_groups|num_queries_per|_kv$"
 # The values to try for a parameter, by what its name holds, the first match first.
@@ -80,19 +81,21 @@ class Assignment:
     """The value of every size that a class asked for so far, and the values still to be tried."""
 
     grouped: bool = False
+    wide: bool = False
     slots: dict[str, tuple[Any, ...]] = field(default_factory=dict)
     chosen: dict[str, Any] = field(default_factory=dict)
 
     def choose(self, name: str) -> Any:
         self.slots.setdefault(name, values_for(name, self.grouped))
-        return self.chosen.get(name, self.slots[name][0])
+        value = self.chosen.get(name, self.slots[name][0])
+        return WIDER * value if self.wide and value in (WIDTH, HEAD_WIDTH) else value
 
 
-def made_instances(kind: type[Any]) -> Iterator[Any]:
+def made_instances(kind: type[Any], wide: bool = False) -> Iterator[Any]:
     """Instances of a class, made with one assignment of sizes after the other."""
     parameters = function_parameters(kind)
     text = " ".join(p.name for p in parameters) + " " + _source(kind)
-    assignment = Assignment(grouped=bool(re.search(GROUPED, text.lower())))
+    assignment = Assignment(bool(re.search(GROUPED, text.lower())), wide)
     error: Exception | None = None
     made = 0
     for combination in islice(_combinations(assignment), MAX_TRIED):

@@ -234,11 +234,12 @@ def _weigh_blame(
     if explained:
         return _right(report)
     first = report.departure.question if report.departure else ""
-    if structure.agrees and not report.mistakes and first == "plain":
-        known = contract == TEXTBOOK and any(x.name == FRESH for x in report.failed)
-        if known:  # the numbers that were asked first got right answers, and others got wrong ones
-            return report
-        return _not_judged(replace(report, tried=(CONTRADICTION,)), structure)
+    is_long = first == "long"
+    if not report.mistakes and (is_long or (structure.agrees and first == "plain")):
+        # The numbers that were asked first got right answers, and others got wrong ones.
+        known = is_long or any(x.name == FRESH for x in report.failed)
+        if contract != TEXTBOOK or not known:
+            return _not_judged(replace(report, tried=(CONTRADICTION,)), structure)
     return report
 
 

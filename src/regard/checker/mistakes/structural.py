@@ -117,6 +117,9 @@ mask: window of another size
     A word sees more or fewer words than the window that is asked for.
     > distance = np.arange(q)[:, None] - np.arange(k)
     > visible = (distance >= 0) & (distance < window)
+heads: heads all alike
+    All heads have the same queries, keys and values: they share matrices, and only one is learned.
+    > heads = [Head(width) for _ in range(number)]  # not [Head(width)] * number
 heads: another number of heads
     The layer says how many heads it has, and its words are cut into more or fewer.
     > query = query.reshape(b, t, heads, width // heads)

@@ -8,6 +8,7 @@ attention is the second witness: it shows that nothing else reaches the output.
 
 from __future__ import annotations
 
+import contextlib
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
@@ -40,6 +41,7 @@ STAGES: dict[str, Callable[[Study], None]] = {
 MAX_INSTANCES, MAX_CALLS = 12, 10
 LONGEST_WINDOW = 24  # that a few more words can leave
 REBUILT = 1e-6
+HALF = ("torch.float16", "torch.bfloat16")
 USUAL_AXES = 3
 GUESSED = "which axes of its arrays are sentences and words could not be told"
 NO_OTHER = "no word of the output changes with another word of the input"
@@ -86,7 +88,11 @@ def understand(
             return made
         first, accused = first or made, accused + 1
         if accused > 1 or not isinstance(target, type):
-            return first
+            break
+    if first is not None and isinstance(target, type):  # sizes may have been too small for it
+        with contextlib.suppress(ArgumentError, WordsApartError):
+            made = _of_instance(next(_instances(target, wide=True)), example, library)
+            first = first if made.faults else made
     return first
 
 
@@ -107,6 +113,8 @@ def of_subject(subject: Subject) -> Structure:
             break
         except Exception as error:  # a stage that cannot be asked is said, and stops no other
             study.open.append(f"{name}: {type(error).__name__}: {error}"[:140])
+    if any(n.sources and str(n.tensor.dtype) in HALF for n in study.base.run.nodes):
+        study.fault("statistics in half precision", "numbers of 16 bits are made of wider ones")
     for unused in unused_results(subject.layer.called) or unused_results(subject.layer.exact):
         study.fault("a result is never used", f"`{unused}` is computed and never read")
     agrees = None
@@ -141,7 +149,8 @@ def _of_instance(instance: Any, example: Example | None, library: str) -> Struct
         widest = max(widest, *(len(form) for form in subject.forms)) if is_module else 0
         made = of_subject(subject)
         first = first or made
-        if not made.faults or not subject.invented:
+        guessed = bool(subject.invented) or (is_module and len(subject.forms[0]) > USUAL_AXES)
+        if not made.faults or not guessed:
             return made if not made.faults else first
     if first is None:
         raise ArgumentError("no attention was found in any call")
@@ -150,13 +159,13 @@ def _of_instance(instance: Any, example: Example | None, library: str) -> Struct
     return first
 
 
-def _instances(target: Any) -> Iterator[Any]:
+def _instances(target: Any, wide: bool = False) -> Iterator[Any]:
     if not isinstance(target, type):
         yield target
         return
     if "torch" in sys.modules:
         sys.modules["torch"].manual_seed(0)
-    for instance in made_instances(target):
+    for instance in made_instances(target, wide):
         yield instance.eval() if hasattr(instance, "eval") else instance
 
 

@@ -130,11 +130,12 @@ def ask_positions(study: Study) -> None:
     if not study.sources["k"] or study.has("convolution"):
         return
     one, two = (study.see_one_word(seed, study.subject.lengths) for seed in (1, 2))
-    turned, shifted = {}, {}
+    turned, shifted, scaled = {}, {}, {}
     for role in "qkv":
         a, b = (x[role][:, :, study.of_words(role)] for x in (one, two))
         delta = a - b
         turned[role] = bool(study.sources[role]) and bool(study.moved(delta, delta[:, :, :1]).any())
+        scaled[role] = turned[role] and _is_scaled_by_place(delta)
         shifted[role] = bool(study.moved(a, a[:, :, :1]).any())
     places = [i for i, name in enumerate(study.subject.names) if re.search(r"pos", name)]
     said = documentation(study.subject.layer.exact)
@@ -142,6 +143,13 @@ def ask_positions(study: Study) -> None:
         study.fault("values depend on their place", "its docstring says that they do not")
     if turned["v"] and study.normed["v"] == "":
         study.fault("values depend on their place", "values are turned by position")
+    if turned["v"] and study.normed["v"] in ("before", "?"):
+        study.differ("positions", "positions are added before a norm")
+        return
+    if scaled["q"] != scaled["k"] and turned["q"] != turned["k"]:
+        which = "queries" if scaled["q"] else "keys"
+        study.differ("place scale", f"{which} are multiplied by a number of their place")
+        return
     is_turned = (turned["q"] or turned["k"]) and study.normed["q"] != "before"
     if is_turned or (turned["q"] and turned["k"]):
         _rotations(study, one, turned)
@@ -164,6 +172,13 @@ def _compare_angles(study: Study) -> None:
         nearest = np.abs(less[:, None] - more[None]).min(axis=1)
         if nearest.max() > ANGLE * max(1.0, float(np.abs(more).max())):
             study.fault("sine and cosine of different angles")
+
+
+def _is_scaled_by_place(delta: Array) -> bool:
+    """Whether the difference of two words has one direction in all places."""
+    last = delta[:, :, -1:]
+    along = (delta * last).sum(axis=-1, keepdims=True) / (last**2).sum(axis=-1, keepdims=True)
+    return bool(np.abs(delta - along * last).max() < LOOSE * np.abs(delta).max())
 
 
 def _rotations(study: Study, one: Seen, turned: dict[str, bool]) -> None:

@@ -18,6 +18,7 @@ from regard.checker.structure.names import (
     role_of,
 )
 from regard.checker.structure.study import Study, Unit
+from regard.checker.structure.subject import number_of_different
 from regard.checker.structure.words import optional_arrays
 from regard.typing import Array
 
@@ -38,6 +39,9 @@ def ask_parameters(study: Study) -> None:
         _compare_roles(study, name)
     _find_cuts(study)
     _compare_heads(study)
+    heads = study.base.q.shape[1]
+    if heads > 1 and all(number_of_different(study.base[role]) == 1 for role in "qkv"):
+        study.fault("heads all alike", f"{heads} heads have the same queries, keys and values")
 
 
 def step_of(size: int) -> int:
