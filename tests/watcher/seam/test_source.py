@@ -311,3 +311,20 @@ def test_gradients_of_torch_func_are_untouched():
     refused, source = pytest.raises(BackendError, match=r"inside torch\.func"), None
     with refused, AttentionSource(source, lambda call: call.output * 0).attached():
         gradients()
+
+
+def test_two_sources_leave_the_modes_of_a_module_in_order():
+    """torch calls their hooks in one order before and after: what is entered last is left first."""
+    attend, x_bte = (
+        nn.MultiheadAttention(WIDTH, HEADS, batch_first=True).eval(),
+        torch.randn(2, 5, WIDTH),
+    )
+    first, second = [], []
+    sources = AttentionSource(attend, first.append), AttentionSource(attend, second.append)
+    with sources[0].attached(), sources[1].attached():
+        attend(x_bte, x_bte, x_bte)
+    assert len(first) == len(second) == 1
+    assert not torch._C._is_torch_function_all_disabled()
+    with sources[0].attached():
+        attend(x_bte, x_bte, x_bte)
+    assert len(first) == 2

@@ -129,7 +129,7 @@ class AttentionSource:
             stack.enter_context(torch._C._EnableTorchFunction())
         elif self._whole:
             return None
-        return stack.close
+        return _leaving_in_order(stack.close)
 
     def _forget(self) -> None:
         if self._mode is not None:
@@ -251,6 +251,7 @@ def unfolded(call: AttentionCall) -> AttentionCall:
 
 _lock = threading.RLock()
 _sources = threading.local()
+_entered = threading.local()
 _blocks = 0
 _before: dict[str, Any] = {}
 FAST_OPERATORS = {
@@ -266,6 +267,24 @@ def _asking_forwards() -> tuple[Any, ...]:
         x.forward
         for x in (nn.MultiheadAttention, nn.TransformerEncoderLayer, nn.TransformerEncoder)
     )
+
+
+def _leaving_in_order(close: Callable[[], None]) -> Callable[[], None]:
+    """What leaves modes that were just entered, after all that were entered since.
+
+    torch calls the hooks of several sources in the same order before and after a module, and what
+    was entered first may not be left first: each mode puts back what it found.
+    """
+    entered: list[dict[str, Any]] = _entered.__dict__.setdefault("modes", [])
+    mine = {"close": close, "left": False}
+    entered.append(mine)
+
+    def leave() -> None:
+        mine["left"] = True
+        while entered and entered[-1]["left"]:
+            entered.pop()["close"]()
+
+    return leave
 
 
 def _is_torchs(module: Any) -> bool:
