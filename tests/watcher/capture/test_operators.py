@@ -233,6 +233,11 @@ def test_tokens_come_from_the_embedding():
     with torch.no_grad(), regard.watch(model) as seen:
         model.forward(repeated)  # without hooks of its own
     assert seen._recorder.runs[0].tokens["decoder"][0].tolist() == repeated[0].tolist()
+    with torch.no_grad(), regard.watch(model) as seen:
+        chances = torch.randn(1, 2, 40).softmax(-1)  # as of a draft, and still held
+        model(repeated)
+    assert seen._recorder.runs[0].tokens["decoder"][0].tolist() == repeated[0].tolist()
+    assert chances.shape == (1, 2, 40)
     measures = seen[0].measures
     assert (measures.induction.queries_h == 5).all()
 

@@ -120,11 +120,11 @@ class AttentionMode(TorchFunctionMode):  # type: ignore[misc]
         if _operator_name(function) in FUSED:
             return self._fused_operator(function, arguments, keywords)
         result = function(*arguments, **keywords)
-        if name in PRODUCTS or name in SOFTMAX or self.written.holds:
-            found = self.written.follow(name, arguments, keywords, result)
-            return result if found is None else self._by_hand(found, result)
         if name == "embedding" and self.embedded is not None:
             self._look_up(function, arguments, keywords)
+        elif name in PRODUCTS or name in SOFTMAX or self.written.holds:
+            found = self.written.follow(name, arguments, keywords, result)
+            return result if found is None else self._by_hand(found, result)
         elif name == "flex_attention" and len(arguments) == 9:  # the operator, not the function
             return self._kernel(flex_call(arguments, result), result)
         elif _operator_name(function) in FLASH:
