@@ -52,7 +52,7 @@ def run(capsys, *arguments):
 TEXT = "a dog ate the food because it was hungry"
 
 
-def test_layers_without_a_softmax_stand_beside_the_others(folders, capsys):
+def test_layers_without_a_softmax_stand_beside_the_others(folders, capsys, tmp_path):
     for make in (qwen3_next, mamba2):
         make().save_pretrained(folders / make.__name__)
         shutil.copy(folders / "llama" / "tokenizer.json", folders / make.__name__)
@@ -67,8 +67,15 @@ def test_layers_without_a_softmax_stand_beside_the_others(folders, capsys):
     facts = json.loads(out)["mixers"]
     assert [x["path"] for x in facts] == ["backbone.layers.0.mixer", "backbone.layers.1.mixer"]
     assert max(x["error"] for x in facts) < 1e-5
-    status, out, err = run(capsys, folders / "mamba2", TEXT, "--generate", 2)
+    path = tmp_path / "run.regard"
+    status, out, err = run(capsys, folders / "mamba2", TEXT, "--generate", 2, "--save", path)
     assert "backbone.layers.0.mixer  4 heads" in out
+    assert (status, err) == (0, f"Saved as {path}.\n")
+    stored = regard.load(path).mixers
+    assert str(stored) in out
+    heads, rows, tokens = stored.drawn(1).shape
+    assert (heads, rows) == (4, tokens)
+    assert tokens >= 9  # and those that it wrote and read
 
 
 def test_an_encoder(folders, capsys):

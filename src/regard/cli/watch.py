@@ -168,6 +168,8 @@ def watch(  # noqa: PLR0913 (each is an option of the command)
         progress.remove_task(step)
         seen, written = _run(loaded, content, generate, requested, progress, more)
     if not seen.names:  # every layer mixes without a softmax
+        for path in files:
+            _save(seen, path)
         if json:
             show_json({"written": written, "mixers": list(seen.mixers.facts)})
             return

@@ -196,7 +196,8 @@ class Seen(SeenMeasures, SeenMedia, SeenExperiments, NotebookDisplay):
             return
         from regard.watcher.files.watched_file import save
 
-        self._check_seen()
+        if not self.watched_mixers:
+            self._check_seen()
         save(self, Path(path), query_and_key)
 
     def picture(

@@ -17,6 +17,7 @@ import numpy as np
 from regard.engine.files import checksum, file_errors
 from regard.errors import FileError
 from regard.typing import Array
+from regard.watcher.mixers.mixer_table import MEASURES
 
 MIN_PACKED_BYTES = 2**10  # of an array that is worth a description
 MAX_CUT_SHARE = 0.75  # rows are cut where no more than this is left
@@ -137,6 +138,22 @@ HEADER_FIELDS: dict[str, Any] = {
     "contents": {"*": {"shape": SIZES, "dtype": str, "crc32": ANY_SIZE}},
     "paths?": {"*": [(str, ANY_SIZE)]},
     "prompts?": {"*": [(None, ANY_SIZE)]},
+    "mixers?": [
+        [
+            {
+                "path": str,
+                "kind": str,
+                "layer": ANY_SIZE,
+                "problem?": str,
+                "heads?": ANY_SIZE,
+                "width?": ANY_SIZE,
+                "columns?": str,
+                "convolved?": bool,
+                "error?": NUMBER,
+                **{f"{name}?": [NUMBER] for name in MEASURES},
+            }
+        ]
+    ],
     "packing?": {
         "*": {
             "kind": str,
@@ -162,7 +179,7 @@ HEADER_FIELDS: dict[str, Any] = {
 def check_header_fields(header: dict[str, Any], path: Path) -> None:
     """Raise a FileError for the first field that is missing or of another kind than it must be."""
     problem = next(_misfits(header, HEADER_FIELDS, ""), None)
-    if problem is None and not header["layers"]:
+    if problem is None and not header["layers"] and not header.get("mixers"):
         problem = "must have at least one layer, got []"
     if problem is not None:
         raise FileError(
