@@ -38,7 +38,8 @@ OPTIONS = frozenset(("mask", "padding", "lengths", "past key", "past pair"))
 OF_AXES = frozenset(("sentences mixed", "heads and words mixed",
                      "words mixed before the attention", "heads joined in the wrong order",
                      "queries in another order than the words", "values depend on their place",
-                     "keys and values of different words"))  # fmt: skip
+                     "keys and values of different words",
+                     "rotary positions of query and key do not match"))  # fmt: skip
 AXES_UNTOLD = "which axes of the example are sentences and words could not be told"
 # Choices that nobody makes by accident: no mistake of a plain function either.
 ON_PURPOSE = frozenset(("bias", "cap", "rotary", "gate", "mixed", "latents", "learned keys", "term",

@@ -142,7 +142,7 @@ class BlockOverQueries(Block):
         return (q @ k.transpose(-1, -2) / q.size(-1) ** 0.5).softmax(-2) @ v
 
 
-@wrong("key used as value")
+@wrong("key used as value", "a parameter is never used")
 class BlockOfKeys(Block):
     def attend(self, q, k, v):
         return super().attend(q, k, k)
@@ -238,7 +238,7 @@ def only_the_future(q, k, v, is_causal=False):
     return s.softmax(-1) @ v
 
 
-@wrong("query used as key")
+@wrong("query used as key", "a parameter is never used")
 class SharedProjection(Block):
     def attend(self, q, k, v):
         return super().attend(q, q, v)
