@@ -1,6 +1,7 @@
 """One call judged: sound kernels pass whatever the data, planted faults are found and named."""
 
 import math
+from dataclasses import replace
 
 import pytest
 import torch
@@ -150,6 +151,20 @@ def test_what_a_program_wrote_is_judged_by_its_own_scores():
     wrong = asked(query, key, value, output, kernel="eager", scores=scores, weights=changed)
     result = judge_call(wrong)
     assert {head for _, head in result.wrong_rows} == {2}
+
+
+def test_weights_next_to_nothing_are_rounded_twice():
+    """exp(-100) has few digits in float32, and fewer after the division."""
+    query, key, value = made(torch.float32, "plain", groups=6)
+    scores = -90 - 13 * torch.rand(1, 6, 200, 200, generator=torch.Generator().manual_seed(0))
+    scores[..., :2] = 0  # so that the sum is 2
+    weights = scores.softmax(-1)
+    assert bool(((weights > 0) & (weights < 2.0**-126)).any())
+    output = weights @ value
+    call = asked(query, key, value, output, kernel="eager", scores=scores, weights=weights)
+    result = judge_call(replace(call, query=None, key=None))
+    assert not result.reason
+    assert result.ok
 
 
 def test_what_cannot_be_judged_says_why():

@@ -260,7 +260,8 @@ def _as_written(asked: Asked, rows_bga: Any, redone: Redone | None) -> tuple[Red
     expected = exact.softmax(-1)[..., :k]
     gap = (exact.amax(-1, keepdim=True) - exact)[..., :k].clamp(0, 1e3)
     # A softmax in float32 errs by a few half steps in exp and, in its sum, with the root of keys.
-    sums = 2.0**-24 * (16 + 4 * gap + 2 * k**0.5) * expected
+    # Below the least normal number it is rounded by exp and by the division, or flushed to 0.
+    sums = 2.0**-24 * (16 + 4 * gap + 2 * k**0.5) * expected + 2.0**-126
     rounded = r.ulp(expected, used.dtype) / 2 * (1 + 1e-6)
     if r.step(scores.dtype) > r.step(used.dtype):  # a softmax in few bits, then more of them
         rounded = r.ulp(expected, scores.dtype) / 2 * (1 + 1e-6)
