@@ -45,8 +45,8 @@ from regard.monitoring.rules import Rules, Setting, StepNumbers
 BATCH, LENGTH, WORDS = 16, 24, 16
 STEPS, AFTER, EVERY = 250, 100, 20  # of a training; behind a fault; between observations
 CHOSEN_ON = ("copy", "characters")
-LEVELS = (2.0, 3.0, 4.0, 6.0, 9.0)  # of the median head
-SINGLE = (5.0, 7.0, 9.0, 12.0)  # of one head
+# Limits of shift to look at: of the median head, and of one head.
+LIMITS = (*((x, 9.0) for x in (2.0, 3.0, 4.0, 6.0, 9.0)), *((4.0, x) for x in (5.0, 7.0, 12.0)))
 DOCS = Path(__file__).parents[1] / "docs"
 
 
@@ -213,7 +213,7 @@ class Record:
             "shift alone": [x.first for x in self.events(rule_numbers.MOST_HEADS)],
             "last loss": round(float(np.mean(self.losses[-10:])), 3),
         }  # fmt: skip
-        return {name: None if x != x else x for name, x in found.items()}
+        return {name: None if x != x else x for name, x in found.items()}  # nan
 
 
 def plain_numbers(now: StepNumbers) -> dict[str, Any]:
@@ -450,7 +450,7 @@ SUDDEN = ("mask dropped", "scale lost", "all padding", "Wq of a head x 30")
 def swept(records: list[Record]) -> list[dict[str, Any]]:
     """False alarms and sudden faults found at once by shift, for numbers of its two limits."""
     table = []
-    for most, one in product(LEVELS, SINGLE):
+    for most, one in LIMITS:
         row: dict[str, Any] = {"most heads": most, "one head": one}
         for half, own in halves(records).items():
             sudden = [x for x in own if x.fault in SUDDEN]
@@ -520,26 +520,32 @@ def main() -> None:
     folder = chosen.records or Path(tempfile.mkdtemp())
     folder.mkdir(parents=True, exist_ok=True)
     records = list(trainings(folder, chosen.seeds, chosen.healthy, chosen.schedules))
-    results: dict[str, Any] = {"machine": describe(), "chosen on": CHOSEN_ON}
+    whole = []
+    if chosen.long:
+        whole = recorded(folder, f"long {chosen.long}", lambda: long(folder, chosen.long))
+    save(records, whole, chosen.out)
+
+
+def save(records: list[Record], whole: list[Record], out: Path) -> None:
+    """Tables of all trainings, of half of the tasks, of schedules, and of the long training."""
     told = [x.told() for x in records]
     usual = [x for x in told if x["schedule"] == "constant"]
-    results["other half"] = table_of([x for x in usual if x["task"] not in CHOSEN_ON])
-    results["all"] = table_of(usual)
-    results["schedules"] = {
-        name: table_of([x for x in told if x["schedule"] == name]) for name in [*SCHEDULES][1:]
-    }
-    if chosen.long:
-        (record,) = recorded(folder, f"long {chosen.long}", lambda: long(folder, chosen.long))
-        results["long"] = record.told() | {
-            f"shift with {most:g} and {one:g}": len(record.events(most, one))
-            for most, one in product(LEVELS, SINGLE)
-        }
-    results["limits of shift"] = swept([x for x in records if x.schedule == "constant"])
-    results["runs"] = told
+    results: dict[str, Any] = {
+        "machine": describe(), "chosen on": CHOSEN_ON,
+        "other half": table_of([x for x in usual if x["task"] not in CHOSEN_ON]),
+        "all": table_of(usual),
+        "schedules": {
+            name: table_of([x for x in told if x["schedule"] == name]) for name in [*SCHEDULES][1:]
+        },
+        "long": [
+            x.told() | {f"shift at {m:g}, {o:g}": len(x.events(m, o)) for m, o in LIMITS}
+            for x in whole
+        ],
+        "limits of shift": swept([x for x in records if x.schedule == "constant"]),
+        "runs": told,
+    }  # fmt: skip
     lines = json.dumps(results, indent=None).replace('{"task"', '\n{"task"')
-    chosen.out.write_text(
-        lines.replace('{"most heads"', '\n{"most heads"') + "\n", encoding="utf-8"
-    )
+    out.write_text(lines.replace('{"most heads"', '\n{"most heads"') + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":
