@@ -128,6 +128,7 @@ def test_strict_fails_a_row_that_may_see_nothing():
     assert "The fix:" in done.stdout
 
 
+@pytest.mark.nightly  # test_suite asks functions the same; here Triton interprets a kernel
 def test_the_kernel_example_passes():
     done = run_pytest("examples/kernel_ci")
     assert done.returncode == 0, done.stdout

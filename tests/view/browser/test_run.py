@@ -400,7 +400,7 @@ LONG = 120_000
 class LongLayers:
     """A run of one layer of two heads over a text longer than any screen."""
 
-    tokenizer = processor = texts = None
+    tokenizer = processor = texts = verdict = None
     sentences, pictures, paths, others = 1, (), {}, ()
     layer_keys = (LayerKey("decoder", 0),)
 

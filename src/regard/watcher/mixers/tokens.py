@@ -105,8 +105,8 @@ class Tokens:
         """The size (h, t) of the vector that each token wrote into a row of each head."""
         if self.stream.width == 1:
             return self.parts(weights_ht).abs()
-        columns_hkt = self._columns(weights_ht.double())
-        squares_ht = torch.einsum("hkt,hklt,hlt->ht", columns_hkt, self._products, columns_hkt)
+        columns = self._columns(weights_ht.double())
+        squares_ht = torch.einsum("hkt,hklt,hlt->ht", columns, self._products, columns)
         return squares_ht.clamp_min(0).sqrt()
 
     @cached_property
