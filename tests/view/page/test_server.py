@@ -109,6 +109,22 @@ def test_ten_megabytes_over_the_wire(served):
     assert answer.json()["error"].startswith("This is too long: ")
 
 
+def test_a_refused_body_can_be_sent_to_its_end(served):
+    """The answer comes first; a connection that is closed over unread bytes would be reset."""
+    url, context = served
+    head = (
+        f"POST /api/read HTTP/1.1\r\nHost: {url.removeprefix('http://')}\r\n"
+        f"Authorization: {bearer(context)['Authorization']}\r\nContent-Length: 4000000\r\n\r\n"
+    )
+    with connected(url, head.encode()) as connection:
+        answer = connection.recv(2**16)
+        for _ in range(4):
+            connection.sendall(b"x" * 1_000_000)
+        answer += b"".join(iter(lambda: connection.recv(2**16), b""))
+    assert answer.startswith(b"HTTP/1.1 413")
+    assert b"This is too long: " in answer
+
+
 def test_an_address_has_its_token_and_its_state_in_it():
     assert address(8000, "a-b") == "http://127.0.0.1:8000/?token=a-b"
     assert address(8000, "a-b", "read", sentence="I & you?") == (

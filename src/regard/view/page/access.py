@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import os
 import secrets
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from html import escape
 from pathlib import Path
 from urllib.parse import parse_qs
@@ -94,6 +95,7 @@ def _private_file(text: str) -> Path:
     return Path(name)
 
 
+MAX_DISCARDED_BYTES, MAX_DISCARDING_SECONDS = 64 * 2**20, 5.0  # of a body that was refused
 MAX_BODY_BYTES = 256 * 1024  # a sentence has at most 256 tokens, a user's own table a few kB
 HOST_NAMES = ("127.0.0.1", "localhost")
 SECURITY_HEADERS = {
@@ -160,7 +162,11 @@ class Guard:
         except Exception as error:  # the last place where an error can become a message
             if started:
                 raise
-            await response_to(error)(scope, receive, safe_send)
+            answer = response_to(error)
+            if answer.status_code == 413:
+                await _answer_and_read_on(answer, scope, receive, safe_send)
+            else:
+                await answer(scope, receive, safe_send)
 
     def check(self, scope: Scope) -> None:
         """Refuse what does not come from this page, on this machine, by its user."""
@@ -215,6 +221,27 @@ def too_large(size: int) -> RefusedError:
     return RefusedError(
         413, TOO_LARGE_MESSAGE.format(most=MAX_BODY_BYTES // 1024, received=received)
     )
+
+
+async def _answer_and_read_on(answer: Response, scope: Scope, receive: Receive, send: Send) -> None:
+    """Answer at once, and end the connection when the rest of the body has come, or not for long.
+
+    A connection that is closed over bytes nobody read is reset, and the answer is lost with it.
+    """
+
+    async def keep_open(message: Message) -> None:
+        await send({**message, "more_body": True} if "body" in message else message)
+
+    await answer(scope, receive, keep_open)
+    left = MAX_DISCARDED_BYTES
+    with suppress(TimeoutError):
+        async with asyncio.timeout(MAX_DISCARDING_SECONDS):
+            while left > 0:
+                message = await receive()
+                left -= len(message.get("body", b""))
+                if not message.get("more_body"):
+                    break
+    await send({"type": "http.response.body", "body": b""})
 
 
 def _is_same_origin(headers: Headers) -> bool:
