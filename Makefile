@@ -9,7 +9,7 @@ PIP := $(BIN)/python -m pip install -qq --disable-pip-version-check --no-compile
 # Two lanes of tests beside all others: what waits for a browser or for a process to start leaves its
 # core to the rest. A third of the time each; docs/design.md says how they were measured.
 VIEW := tests/view tests/monitoring tests/judging tests/engine/ring tests/experiments tests/heads \
-	tests/text tests/textbook
+	tests/text tests/textbook tests/checker/test_plugin.py tests/checker/test_forgery.py
 COMMANDS := tests/cli tests/corpus model/tests tests/transformer tests/watcher
 # Repeats of what other tests show (a second seed, another size) are left to make nightly.
 OF_EVERY_RUN := $(BIN)/pytest -m 'not nightly and not site and not package'
