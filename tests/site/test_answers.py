@@ -58,7 +58,8 @@ ANSWERED = [
     *(("/api/learn", {"page": page}) for page in PAGES),
     ("/api/export/learn", {}),
 ]
-OF_A_FILE = ("about", "heads", "region", "row", "text", "thumbnails", "weights", "link", "column")
+OF_A_FILE = ("about", "heads", "region", "row", "text", "thumbnails", "weights", "link", "column",
+             "mixer")  # fmt: skip
 REFUSED = [
     *(("/api/read", {"sentence": value}) for value in ("", 5, None, "a" * 5000)),
     ("/api/experiment", {"sentence": DOG, "changes": []}),

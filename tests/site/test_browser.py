@@ -15,7 +15,7 @@ pytestmark = pytest.mark.site
 DOG = "Un chien a mangé la nourriture parce qu'il avait faim"
 SENTENCE, TRANSLATED = "The cat sat on the mat because it was warm.", "Le chat"
 SAVED = {
-    "SVG": b"<svg", "PNG": b"\x89PNG", "PDF": b"%PDF", "JSON": b"{", "CSV": b"",
+    "SVG": b"<svg", "PNG": b"\x89PNG", "JSON": b"{", "CSV": b"",
     "HTML": b"<!doctype html>", "card.svg": b"<svg", "card.png": b"\x89PNG",
 }  # fmt: skip
 CODE = "import numpy as np\ndef attention(q, k, v):\n    "
