@@ -18,6 +18,7 @@ class Attention(nn.Module):
     def __init__(self, fault="", choice=""):
         super().__init__()
         self.fault, self.choice, self.parts = fault, choice, 4
+        torch.manual_seed(0)  # the same parameters, whatever ran before
         self.q_proj, self.k_proj, self.v_proj, self.o_proj = (nn.Linear(32, 32) for _ in range(4))
         if choice == "gate":
             self.gate = nn.Linear(32, 32)

@@ -78,7 +78,7 @@ def test_a_click_on_a_row_opens_its_curve_and_another_measure_its_numbers(opened
 
 
 def test_an_event_of_many_heads_is_one_line_and_the_page_as_wide_as_the_window(
-    training, serve, noticed, new_page, sideways
+    training, serve, noticed, new_page, sideways, until
 ):
     line = "steps 20 to 20: 3 of 4 heads: no output"
     training.event("alert", 20, **Event("silent", 20, line, [0, 1, 3], number=1).fields())
@@ -96,7 +96,7 @@ def test_an_event_of_many_heads_is_one_line_and_the_page_as_wide_as_the_window(
     page.set_viewport_size({"width": 1440, "height": 900})
     page.locator(".training-picture").wait_for()
     wide = "document.querySelector('.training-picture').clientWidth"
-    assert page.evaluate(f"{wide} === document.querySelector('.view').clientWidth")
+    until(page, f"{wide} === document.querySelector('.view').clientWidth")
 
 
 SHADES = """() => {
